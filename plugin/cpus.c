@@ -45,8 +45,7 @@ void cpus__del(struct cpus *c, unsigned int cpu)
 
 bool cpus__has(const struct cpus *c, unsigned int cpu)
 {
-	return cpu / WORD_BITS < c->n_words &&
-	       (c->bits[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1);
+	return cpu / WORD_BITS < c->n_words && (c->bits[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1);
 }
 
 /* strtoul() would take signs, white space and numbers that wrap. */

@@ -22,7 +22,7 @@ struct cpus {
 };
 
 /* Iterates over the ids in ascending order; @cpu is an int. */
-#define cpus__for_each(cpu, set)                                                                   \
+#define cpus__for_each(cpu, set) \
 	for ((cpu) = cpus__next((set), -1); (cpu) >= 0; (cpu) = cpus__next((set), (cpu)))
 
 /* Reads a list as the kernel prints it: "0-3,8,10-11", with or without a newline; empty is the
