@@ -99,6 +99,7 @@ TEST_SRC := $(filter-out $(TEST_LIB_SRC),$(wildcard selftests/*/*.c))
 TEST_BPF_SRC := $(filter %.bpf.c,$(TEST_SRC))
 TEST_C_SRC := $(filter-out %.bpf.c,$(TEST_SRC))
 TEST_BIN := $(TEST_C_SRC:%.c=$(O)/%)
+TEST_OBJ := $(TEST_C_SRC:%.c=$(O)/%.o) $(TEST_LIB_SRC:%.c=$(O)/%.o)
 TEST_BPF_OBJ := $(TEST_BPF_SRC:%.c=$(O)/%.o)
 TEST_SKELS := $(TEST_BPF_SRC:%.bpf.c=$(O)/%.skel.h)
 TEST_DATA := $(shell find selftests -type f ! -name '*.c' ! -name '*.h' ! -name '.*')
@@ -148,7 +149,7 @@ $(O)/libbpfcost.a: $(filter-out $(O)/plugin/main.o,$(PLUGIN_OBJ)) \
 	$(Q)rm -f $@
 	$(Q)$(AR) rcsD $@ $^
 
-$(O)/selftests/%.o: selftests/%.c $(O)/.flags | $(SKELS) $(TEST_SKELS)
+$(TEST_OBJ): $(O)/%.o: %.c $(O)/.flags | $(SKELS) $(TEST_SKELS)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(SAN) -Iplugin -Iselftests/lib -I$(O)/progs -I$(@D) \

@@ -1,7 +1,242 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bpfcost [OPTIONS] OBJECT { COMMAND | help }
+ *
+ * What is not ours goes to bpftool, with the arguments as they came.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
-int main(void)
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+#include <json-c/json.h>
+
+#include "bpftool.h"
+#include "ctx.h"
+#include "help.h"
+#include "parse.h"
+#include "view.h"
+
+/* The only state outside of a function: libbpf's print callback gets no argument. */
+static bool libbpf_debug;
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	puts("bpfcost " BPFCOST_VERSION);
-	return 0;
+	(void)level;
+	return libbpf_debug ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+void note(const struct ctx *ctx, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(ctx->msg, fmt, ap);
+	va_end(ap);
+	fputc('\n', ctx->msg);
+}
+
+void debug(const struct ctx *ctx, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!ctx->debug)
+		return;
+	va_start(ap, fmt);
+	vfprintf(ctx->msg, fmt, ap);
+	va_end(ap);
+	fputc('\n', ctx->msg);
+}
+
+/*
+ * A command of ours is found by a beginning of its words, unless bpftool has another one that
+ * begins so and comes first there: @min is the shortest beginning that is ours.
+ */
+struct cmd {
+	const char *object;
+	size_t object_min;
+	const char *command; /* NULL: the object is the command */
+	size_t command_min;
+	command_fn fn;
+};
+
+static const struct cmd cmds[] = {
+	/* bpftool: `p` is prog, `prog p` is pin. */
+	{"prog", 1, "profile", 2, cmd_prog_profile},
+	/* bpftool: `m` is map. */
+	{}};
+
+static bool is_word(const char *word, const char *full, size_t min)
+{
+	return strlen(word) >= min && parse__is_prefix(word, full);
+}
+
+static const struct cmd *find(const char *object, const char *command)
+{
+	const struct cmd *c;
+
+	for (c = cmds; c->object; c++)
+		if (is_word(object, c->object, c->object_min) &&
+		    (!c->command || is_word(command, c->command, c->command_min)))
+			return c;
+	return NULL;
+}
+
+static bool is_own_object(const char *object)
+{
+	const struct cmd *c;
+
+	for (c = cmds; c->object; c++)
+		if (strcmp(c->object, "prog") && is_word(object, c->object, c->object_min))
+			return true;
+	return false;
+}
+
+static int version(const struct ctx *ctx)
+{
+	struct json_object *doc;
+	int rc = EXIT_DONE;
+
+	if (!ctx->json) {
+		fprintf(ctx->out, "bpfcost v" BPFCOST_VERSION "\nusing libbpf v%u.%u\n",
+			libbpf_major_version(), libbpf_minor_version());
+		return rc;
+	}
+	doc = json_object_new_object();
+	if (!doc ||
+	    json_object_object_add(doc, "version", json_object_new_string(BPFCOST_VERSION)) ||
+	    json_object_object_add(doc, "libbpf_version",
+				   json_object_new_string(libbpf_version_string() + 1)))
+		rc = EXIT_NOT_MEASURED;
+	else
+		fprintf(ctx->out, "%s\n",
+			json_object_to_json_string_ext(doc, ctx->pretty ? JSON_C_TO_STRING_PRETTY
+									: JSON_C_TO_STRING_PLAIN));
+	json_object_put(doc);
+	return rc;
+}
+
+/* Our part, then bpftool's. Without a bpftool ours is all there is. */
+static int help(const struct ctx *ctx, int argc, char **argv)
+{
+	fputs(help__text(), ctx->msg);
+	fflush(ctx->msg);
+	return bpftool__has() ? bpftool__exec(ctx, argc, argv) : EXIT_DONE;
+}
+
+static int finish(struct ctx *ctx, int status)
+{
+	if (ctx->err->status != EXIT_DONE) {
+		view__error(ctx, ctx->err);
+		if (status == EXIT_DONE)
+			status = ctx->err->status;
+	}
+	if (fflush(ctx->out) || ferror(ctx->out)) {
+		fprintf(ctx->msg, "Error: cannot write the result: %s\n", strerror(errno));
+		if (status == EXIT_DONE)
+			status = EXIT_NOT_MEASURED;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	/* bpftool's, those that are its own affair included. */
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},	{"help", no_argument, NULL, 'h'},
+		{"pretty", no_argument, NULL, 'p'},	{"version", no_argument, NULL, 'V'},
+		{"bpffs", no_argument, NULL, 'f'},	{"mapcompat", no_argument, NULL, 'm'},
+		{"nomount", no_argument, NULL, 'n'},	{"debug", no_argument, NULL, 'd'},
+		{"use-loader", no_argument, NULL, 'L'}, {"base-btf", required_argument, NULL, 'B'},
+		{"legacy", no_argument, NULL, 'l'},	{}};
+	struct errmsg err = {};
+	struct ctx ctx = {
+		.out = stdout,
+		.msg = stderr,
+		.sysfs_root = "/sys",
+		.err = &err,
+	};
+	bool show_version = false, show_help = false, unknown = false;
+	const struct cmd *cmd;
+	char **words;
+	int n, opt, status;
+
+	libbpf_set_print(print_libbpf);
+
+	/* getopt_long() sorts the words, so it works on a copy, up to "--": what follows belongs to
+	 * a command. */
+	for (n = 0; n < argc && strcmp(argv[n], "--"); n++)
+		;
+	if (n < argc)
+		ctx.command = &argv[n + 1];
+	words = calloc(n + 1, sizeof(*words));
+	if (!words) {
+		fputs("Error: out of memory\n", stderr);
+		return EXIT_NOT_MEASURED;
+	}
+	memcpy(words, argv, n * sizeof(*words));
+
+	opterr = 0;
+	while ((opt = getopt_long(n, words, "VhpjfLmndB:l", options, NULL)) >= 0) {
+		switch (opt) {
+		case 'V':
+			show_version = true;
+			break;
+		case 'h':
+			show_help = true;
+			break;
+		case 'p':
+			ctx.pretty = true;
+			ctx.json = true;
+			break;
+		case 'j':
+			ctx.json = true;
+			break;
+		case 'd':
+			ctx.debug = libbpf_debug = true;
+			break;
+		case '?':
+			unknown = true;
+			break;
+		default: /* bpftool's own affair */
+			break;
+		}
+	}
+	n -= optind;
+	ctx.argv = words + optind;
+
+	cmd = n > 0 ? find(ctx.argv[0], n > 1 ? ctx.argv[1] : "") : NULL;
+	if (show_version && !unknown) {
+		status = version(&ctx);
+	} else if ((show_help && !cmd) || !n || is_word(ctx.argv[0], "help", 1) ||
+		   (is_word(ctx.argv[0], "prog", 1) && n > 1 && is_word(ctx.argv[1], "help", 2))) {
+		status = help(&ctx, argc, argv);
+	} else if (cmd && (show_help || (n > 2 && !strcmp(ctx.argv[2], "help")))) {
+		fputs(help__text(), ctx.msg);
+		status = EXIT_DONE;
+	} else if (cmd && unknown) {
+		errmsg__usage(&err, "unknown option '%s'", argv[optind > 1 ? optind - 1 : 1]);
+		status = EXIT_USAGE;
+	} else if (cmd) {
+		ctx.argc = n - (cmd->command ? 2 : 1);
+		ctx.argv += cmd->command ? 2 : 1;
+		status = cmd->fn(&ctx);
+	} else if (is_own_object(ctx.argv[0])) {
+		if (n > 1 && strcmp(ctx.argv[1], "help"))
+			errmsg__usage(&err, "'%s' has no command '%s'", ctx.argv[0], ctx.argv[1]);
+		else
+			fputs(help__text(), ctx.msg);
+		status = err.status;
+	} else {
+		status = bpftool__exec(&ctx, argc, argv);
+	}
+	status = finish(&ctx, status);
+	free(words);
+	return status;
 }

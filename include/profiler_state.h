@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPFCOST_PROFILER_STATE_H
+#define BPFCOST_PROFILER_STATE_H
+
+/*
+ * What the profiler's BPF programs (progs/profiler.bpf.c) and plugin/profiler.c share.
+ *
+ * All state is per CPU and per target function, in one mmap()able array with the CPU as the key.
+ * The value ends in one struct profiler_metric for each metric, so its size is set at load.
+ */
+
+/* Runs of one target that can be in flight on one CPU: nested by interrupts or by themselves, or
+ * interleaved by preemption or sleeping. One more is lost, and counted. */
+#define PROFILER_SLOTS	   8
+#define PROFILER_SLOT_MASK (PROFILER_SLOTS - 1)
+
+/* Of the stack's 512 bytes a multiplexed read takes 24 a metric. */
+#define PROFILER_MAX_METRICS 16
+
+struct profiler_metric {
+	/* Sums over the measured runs. enabled and running are kept when events are multiplexed. */
+	__u64 value;
+	__u64 enabled;
+	__u64 running;
+	/* At entry, by slot. */
+	__u64 start[PROFILER_SLOTS];
+	__u64 start_enabled[PROFILER_SLOTS];
+	__u64 start_running[PROFILER_SLOTS];
+};
+
+struct profiler_cpu {
+	__u64 measured;	 /* whole pairs in one piece: the only ones in the sums */
+	__u64 switched;	 /* the task was switched out between entry and exit */
+	__u64 lost_pair; /* an exit without its entry: too deep, or the entry was skipped */
+	__u64 lost_read; /* a counter could not be read */
+	__u64 full;	 /* entries that found no slot (their exits are in lost_pair) */
+	/* Sampling only: */
+	__u64 entries;	 /* all entries */
+	__u64 next;	 /* the value of entries at which the next run is measured */
+	__u64 in_flight; /* slots taken */
+
+	__u64 ctx[PROFILER_SLOTS];	/* the context address of the run in the slot; 0: free */
+	__u64 switches[PROFILER_SLOTS]; /* context switches of the task at entry */
+	struct profiler_metric metric[];
+};
+
+/*
+ * Parameters are immediate operands that plugin/profiler.c replaces before the load. A read of a
+ * constant from .rodata stays in the program (5 instructions on arm64), even where the verifier
+ * has removed the branch that it decides; a move of an immediate is one.
+ */
+enum profiler_param {
+	PARAM_METRICS,	   /* number of metrics; the clock, if any, is the last */
+	PARAM_EVENTS,	   /* number of them that are perf events */
+	PARAM_MULTIPLEXED, /* events share counters: keep enabled and running times */
+	PARAM_SAMPLE,	   /* 0: every run; N: every Nth run of each CPU */
+	PARAM_TASKS,	   /* keep sums per process */
+	PARAM_HISTOGRAM,   /* keep the distribution of metric 0 */
+	PARAM_FLOOR,	   /* floor of metric 0, taken off in the histogram */
+	PARAM_MAX,
+};
+
+#define PROFILER_PARAM_MAGIC 0x6bc05700
+
+/* Histogram of metric 0: values below 8 have a bucket each, above each power of two is cut into 8
+ * equal parts, so that a bucket is at most an eighth of its value wide. */
+#define PROFILER_HIST_SUB_BITS 3
+#define PROFILER_HIST_SUB      (1 << PROFILER_HIST_SUB_BITS)
+#define PROFILER_HIST_BUCKETS  ((64 - PROFILER_HIST_SUB_BITS + 1) * PROFILER_HIST_SUB)
+
+/* Sums per process. What finds no room in the map goes to the key PROFILER_TASK_OTHER. */
+#define PROFILER_TASKS	    1024
+#define PROFILER_TASK_OTHER 0xffffffff
+
+struct profiler_task {
+	__u64 measured;
+	char comm[16];
+	__u64 value[PROFILER_MAX_METRICS];
+};
+
+#endif

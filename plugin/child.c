@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+
+static void run(int go, char **argv)
+{
+	sigset_t none;
+	char byte;
+	ssize_t n;
+	int err;
+
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_FAILURE);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	fprintf(stderr, "Error: cannot run '%s': %s\n", argv[0], strerror(err));
+	/* As shells do. */
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+int child__open(struct child *c, char **argv)
+{
+	int fds[2], rc;
+
+	memset(c, 0, sizeof(*c));
+	c->go = -1;
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	c->pid = fork();
+	if (c->pid < 0) {
+		rc = -errno;
+		c->pid = 0;
+		close(fds[0]);
+		close(fds[1]);
+		return rc;
+	}
+	if (!c->pid) {
+		close(fds[1]);
+		run(fds[0], argv);
+	}
+	close(fds[0]);
+	c->go = fds[1];
+	return 0;
+}
+
+int child__go(struct child *c)
+{
+	ssize_t n = write(c->go, "", 1);
+
+	close(c->go);
+	c->go = -1;
+	return n == 1 ? 0 : -EPIPE;
+}
+
+static void reap(struct child *c, int options)
+{
+	int status;
+	pid_t pid;
+
+	if (!c->pid || c->ended)
+		return;
+	do
+		pid = waitpid(c->pid, &status, options);
+	while (pid < 0 && errno == EINTR);
+	if (!pid)
+		return;
+	c->ended = true;
+	if (pid < 0)
+		c->status = EXIT_FAILURE;
+	else
+		c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool child__poll(struct child *c)
+{
+	reap(c, WNOHANG);
+	return c->ended;
+}
+
+void child__wait(struct child *c)
+{
+	reap(c, 0);
+}
+
+void child__close(struct child *c)
+{
+	if (!c || !c->pid)
+		return;
+	if (c->go >= 0) {
+		close(c->go);
+		c->go = -1;
+		child__wait(c);
+	}
+	c->pid = 0;
+}

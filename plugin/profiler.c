@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "counters.h"
+#include "profiler.h"
+#include "profiler.skel.h"
+#include "profiler_state.h"
+
+struct profiler {
+	struct profiler_opts opts;
+	struct profiler_bpf *skel;
+	struct bpf_link *entry, *exit;
+	__u32 prog_id;
+	void *cpus; /* mmap()ed: read without system calls */
+	size_t cpus_size, stride;
+};
+
+/* Replaces the parameters in a program's instructions: see enum profiler_param. */
+static int set_params(struct bpf_program *prog, const __s32 *params)
+{
+	size_t n = bpf_program__insn_cnt(prog), i;
+	struct bpf_insn *insns;
+	int rc;
+
+	insns = malloc(n * sizeof(*insns));
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+	for (i = 0; i < n; i++) {
+		__u32 which = (__u32)insns[i].imm - PROFILER_PARAM_MAGIC;
+
+		if (insns[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) && which < PARAM_MAX)
+			insns[i].imm = params[which];
+	}
+	rc = bpf_program__set_insns(prog, insns, n);
+	free(insns);
+	return rc;
+}
+
+static int load_error(int rc, const struct prog *prog, const char *func, struct errmsg *err)
+{
+	char buf[128];
+
+	errmsg__errno(rc, buf, sizeof(buf));
+	switch (-rc) {
+	case EPERM:
+	case EACCES:
+		return errmsg__fail(
+			err, rc,
+			"prog %u (%s): the kernel refuses entry and exit programs on it: %s; they "
+			"need "
+			"CAP_BPF and CAP_PERFMON (or root), and a host may forbid them altogether",
+			prog->id, prog->name, buf);
+	case ENOENT:
+		return errmsg__fail(err, rc, "prog %u (%s): its BTF has no function '%s' (ENOENT)",
+				    prog->id, prog->name, func);
+	case EINVAL:
+		return errmsg__fail(err, rc,
+				    "prog %u (%s): the kernel accepts no entry and exit programs "
+				    "on it: %s; programs of type tracing cannot be profiled by "
+				    "others of the same type before 6.8",
+				    prog->id, prog->name, buf);
+	default:
+		return errmsg__fail(err, rc,
+				    "prog %u (%s): cannot load the profiler's programs: %s",
+				    prog->id, prog->name, buf);
+	}
+}
+
+int profiler__open(struct profiler **out, const struct profiler_opts *opts, const struct prog *prog,
+		   size_t func, struct errmsg *err)
+{
+	__s32 params[PARAM_MAX] = {
+		[PARAM_METRICS] = opts->n_metrics,
+		[PARAM_EVENTS] = opts->n_events,
+		[PARAM_MULTIPLEXED] = opts->multiplexed,
+		[PARAM_SAMPLE] = opts->sample_every,
+	};
+	struct bpf_program *programs[2];
+	struct bpf_map *cpus;
+	struct profiler *p;
+	const char *name;
+	size_t i;
+	int rc;
+
+	if (!prog->jited)
+		return errmsg__fail(err, -EOPNOTSUPP,
+				    "prog %u (%s): not JITed, so that nothing can be attached to "
+				    "it; switch the JIT on: sysctl net.core.bpf_jit_enable=1",
+				    prog->id, prog->name);
+	if (!prog->btf_id || !prog->n_funcs)
+		return errmsg__fail(err, -EOPNOTSUPP,
+				    "prog %u (%s): has no BTF, so that its functions have no names "
+				    "to attach to; compile it with clang -g",
+				    prog->id, prog->name);
+	name = prog->funcs[func].name;
+
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	p->opts = *opts;
+	p->prog_id = prog->id;
+	p->cpus = MAP_FAILED;
+	p->stride = sizeof(struct profiler_cpu) + opts->n_metrics * sizeof(struct profiler_metric);
+
+	p->skel = profiler_bpf__open();
+	if (!p->skel) {
+		rc = errmsg__fail(err, -errno, "cannot open the profiler's programs");
+		goto cleanup;
+	}
+	cpus = p->skel->maps.cpus;
+	programs[0] = p->skel->progs.bpfcost_exit;
+	programs[1] = p->skel->progs.bpfcost_entry;
+	for (i = 0; i < 2; i++) {
+		rc = bpf_program__set_attach_target(programs[i], prog->fd, name);
+		if (rc) {
+			load_error(rc, prog, name, err);
+			goto cleanup;
+		}
+		rc = set_params(programs[i], params);
+		if (rc) {
+			errmsg__fail(err, rc, "cannot set the profiler's parameters");
+			goto cleanup;
+		}
+	}
+	rc = bpf_map__set_max_entries(cpus, opts->n_cpus)
+		     ?: bpf_map__set_value_size(cpus, p->stride);
+	if (!rc && opts->n_events)
+		rc = bpf_map__reuse_fd(p->skel->maps.events, opts->events_fd);
+	if (rc) {
+		errmsg__fail(err, rc, "cannot set up the profiler's maps");
+		goto cleanup;
+	}
+	rc = profiler_bpf__load(p->skel);
+	if (rc) {
+		load_error(rc, prog, name, err);
+		goto cleanup;
+	}
+	p->cpus_size = opts->n_cpus * p->stride;
+	p->cpus = mmap(NULL, p->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(cpus), 0);
+	if (p->cpus == MAP_FAILED) {
+		rc = -errno;
+		errmsg__fail(err, rc, "cannot map the profiler's counters");
+		goto cleanup;
+	}
+	*out = p;
+	return 0;
+cleanup:
+	profiler__close(p);
+	return rc;
+}
+
+static int attach_error(int rc, struct profiler *p, struct errmsg *err)
+{
+	char buf[128];
+
+	errmsg__errno(rc, buf, sizeof(buf));
+	switch (-rc) {
+	case E2BIG:
+		return errmsg__fail(err, rc,
+				    "prog %u: already traced as far as the kernel allows: %s; "
+				    "end another profiler of this program",
+				    p->prog_id, buf);
+	case EBUSY:
+		return errmsg__fail(err, rc,
+				    "prog %u: it has been replaced (freplace), or is being "
+				    "changed: %s; profile the program that replaces it",
+				    p->prog_id, buf);
+	default:
+		return errmsg__fail(err, rc, "prog %u: cannot attach to it: %s", p->prog_id, buf);
+	}
+}
+
+int profiler__attach(struct profiler *p, struct errmsg *err)
+{
+	p->exit = bpf_program__attach_trace(p->skel->progs.bpfcost_exit);
+	if (!p->exit)
+		return attach_error(-errno, p, err);
+	p->entry = bpf_program__attach_trace(p->skel->progs.bpfcost_entry);
+	if (!p->entry)
+		return attach_error(-errno, p, err);
+	return 0;
+}
+
+void profiler__detach_entry(struct profiler *p)
+{
+	bpf_link__destroy(p->entry);
+	p->entry = NULL;
+}
+
+void profiler__settle(void)
+{
+	const struct timespec ms = {.tv_nsec = 20 * 1000 * 1000};
+
+	/* Not there with nohz_full CPUs: a run is far shorter than this sleep. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		nanosleep(&ms, NULL);
+}
+
+int profiler__read(struct profiler *p, struct sample *s)
+{
+	uint64_t enabled, running;
+	struct timespec now;
+	bool known = false;
+	size_t cpu, i;
+	int rc;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	s->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	s->sample_every = p->opts.sample_every;
+	s->multiplexed = p->opts.multiplexed;
+	rc = prog__recursion_misses(bpf_program__fd(p->skel->progs.bpfcost_entry), &s->entry_missed,
+				    &known);
+	if (rc)
+		return rc;
+	rc = prog__recursion_misses(bpf_program__fd(p->skel->progs.bpfcost_exit), &s->exit_missed,
+				    &known);
+	if (rc)
+		return rc;
+	s->missed_known = known;
+
+	for (cpu = 0; cpu < s->n_cpus; cpu++) {
+		const struct profiler_cpu *c = p->cpus + cpu * p->stride;
+
+		s->cpu[cpu] = (struct sample_cpu){
+			.measured = c->measured,
+			.switched = c->switched,
+			.lost_pair = c->lost_pair,
+			.lost_read = c->lost_read,
+			.full = c->full,
+			.entries = c->entries,
+			.in_flight = c->in_flight,
+		};
+		for (i = 0; i < s->n_metrics; i++) {
+			struct sample_metric *m = &s->metric[cpu * s->n_metrics + i];
+
+			m->value = c->metric[i].value;
+			m->enabled = c->metric[i].enabled;
+			m->running = c->metric[i].running;
+			if (p->opts.multiplexed)
+				continue;
+			/* Nothing shares a counter, so that the times are only for show: those of
+			 * the event, which the kernel keeps, or of the clock, which never stops. */
+			m->enabled = m->running = s->time_ns;
+			if (i < p->opts.n_events &&
+			    !counters__times(p->opts.counters, cpu, i, &enabled, &running)) {
+				m->enabled = enabled;
+				m->running = running;
+			}
+		}
+	}
+	return 0;
+}
+
+void profiler__close(struct profiler *p)
+{
+	if (!p)
+		return;
+	bpf_link__destroy(p->entry);
+	bpf_link__destroy(p->exit);
+	if (p->cpus != MAP_FAILED)
+		munmap(p->cpus, p->cpus_size);
+	profiler_bpf__destroy(p->skel);
+	free(p);
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "parse.h"
+#include "progs.h"
+
+const char *prog__type_name(__u32 type, char *buf, size_t size)
+{
+	const char *name = libbpf_bpf_prog_type_str(type);
+
+	if (name)
+		return name;
+	snprintf(buf, size, "type %u", type);
+	return buf;
+}
+
+void prog__close(struct prog *p)
+{
+	size_t i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->n_funcs; i++)
+		free(p->funcs[i].name);
+	free(p->funcs);
+	free(p->name);
+	if (p->fd >= 0)
+		close(p->fd);
+	memset(p, 0, sizeof(*p));
+	p->fd = -1;
+}
+
+void progs__close(struct progs *progs)
+{
+	size_t i;
+
+	if (!progs)
+		return;
+	for (i = 0; i < progs->n; i++)
+		prog__close(&progs->v[i]);
+	free(progs->v);
+	progs->v = NULL;
+	progs->n = 0;
+}
+
+/* Function names and numbers of arguments, from the program's BTF. */
+static int read_funcs(struct prog *p, __u32 n, __u32 rec_size)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info), i;
+	struct btf *btf = NULL;
+	void *rec = NULL;
+	int err = 0;
+
+	btf = btf__load_from_kernel_by_id(p->btf_id);
+	if (!btf)
+		return -errno;
+	rec = calloc(n, rec_size);
+	p->funcs = calloc(n, sizeof(*p->funcs));
+	if (!rec || !p->funcs) {
+		err = -ENOMEM;
+		goto cleanup;
+	}
+	info.nr_func_info = n;
+	info.func_info_rec_size = rec_size;
+	info.func_info = (unsigned long)rec;
+	err = bpf_obj_get_info_by_fd(p->fd, &info, &len);
+	if (err)
+		goto cleanup;
+	for (i = 0; i < n; i++) {
+		const struct bpf_func_info *fi = rec + (size_t)i * rec_size;
+		const struct btf_type *t = btf__type_by_id(btf, fi->type_id);
+		const char *name;
+
+		if (!t || !btf_is_func(t)) {
+			err = -EINVAL;
+			goto cleanup;
+		}
+		name = btf__name_by_offset(btf, t->name_off);
+		p->funcs[i].name = strdup(name ? name : "");
+		if (!p->funcs[i].name) {
+			err = -ENOMEM;
+			goto cleanup;
+		}
+		p->n_funcs = i + 1;
+		t = btf__type_by_id(btf, t->type);
+		if (t && btf_is_func_proto(t))
+			p->funcs[i].args = btf_vlen(t);
+	}
+cleanup:
+	free(rec);
+	btf__free(btf);
+	return err;
+}
+
+int prog__open_fd(struct prog *p, int fd, struct errmsg *err)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	char buf[128];
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	p->fd = fd;
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
+	if (rc) {
+		rc = errmsg__fail(err, rc, "cannot read the program's info: %s",
+				  errmsg__errno(rc, buf, sizeof(buf)));
+		goto cleanup;
+	}
+	p->id = info.id;
+	p->type = info.type;
+	p->jited = info.jited_prog_len != 0;
+	p->btf_id = info.btf_id;
+	p->load_time = info.load_time;
+	memcpy(p->tag, info.tag, sizeof(p->tag));
+	memcpy(p->kname, info.name, sizeof(p->kname));
+	p->kname[sizeof(p->kname) - 1] = '\0';
+	if (p->btf_id && info.nr_func_info) {
+		/* A program whose BTF cannot be read is still a program; it only has no name
+		 * beyond the kernel's, and no function to attach to. */
+		rc = read_funcs(p, info.nr_func_info, info.func_info_rec_size);
+		if (rc == -ENOMEM) {
+			errmsg__fail(err, rc, "prog %u: out of memory", p->id);
+			goto cleanup;
+		}
+	}
+	p->name = strdup(p->n_funcs && p->funcs[0].name[0] ? p->funcs[0].name : p->kname);
+	if (!p->name) {
+		rc = errmsg__fail(err, -ENOMEM, "prog %u: out of memory", p->id);
+		goto cleanup;
+	}
+	return 0;
+cleanup:
+	prog__close(p);
+	return rc;
+}
+
+int prog__open_id(struct prog *p, __u32 id, struct errmsg *err)
+{
+	char buf[128];
+	int fd, rc;
+
+	fd = bpf_prog_get_fd_by_id(id);
+	if (fd >= 0)
+		return prog__open_fd(p, fd, err);
+	rc = -errno;
+	memset(p, 0, sizeof(*p));
+	p->fd = -1;
+	if (rc == -ENOENT)
+		return errmsg__fail(err, rc,
+				    "there is no program with id %u (ENOENT); "
+				    "'bpftool prog show' lists those loaded",
+				    id);
+	if (rc == -EPERM)
+		return errmsg__fail(err, rc,
+				    "cannot open program %u: %s; it needs CAP_SYS_ADMIN, "
+				    "for example: sudo",
+				    id, errmsg__errno(rc, buf, sizeof(buf)));
+	return errmsg__fail(err, rc, "cannot open program %u: %s", id,
+			    errmsg__errno(rc, buf, sizeof(buf)));
+}
+
+int progs__for_each_id(int (*fn)(__u32 id, void *data), void *data)
+{
+	__u32 id = 0;
+	int rc;
+
+	while (!bpf_prog_get_next_id(id, &id)) {
+		rc = fn(id, data);
+		if (rc)
+			return rc;
+	}
+	return errno == ENOENT ? 0 : -errno;
+}
+
+static int add(struct progs *progs, struct prog *p)
+{
+	struct prog *v;
+	size_t i;
+
+	/* `id 4 name x` may name one program twice; it is one row. */
+	for (i = 0; i < progs->n; i++) {
+		if (progs->v[i].id == p->id) {
+			prog__close(p);
+			return 0;
+		}
+	}
+	v = realloc(progs->v, (progs->n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	progs->v = v;
+	v[progs->n++] = *p;
+	return 0;
+}
+
+struct match {
+	enum prog_handle handle;
+	const char *name;
+	__u8 tag[8];
+	struct progs *progs;
+	struct errmsg *err;
+	int found;
+};
+
+static bool matches(const struct match *m, const struct prog *p)
+{
+	switch (m->handle) {
+	case PROG_ALL:
+		return true;
+	case PROG_TAG:
+		return !memcmp(m->tag, p->tag, sizeof(m->tag));
+	case PROG_NAME:
+		return !strcmp(m->name, p->name) || !strcmp(m->name, p->kname);
+	default:
+		return false;
+	}
+}
+
+static int match_id(__u32 id, void *data)
+{
+	struct match *m = data;
+	struct errmsg tmp = {};
+	struct prog p;
+	int rc;
+
+	rc = prog__open_id(&p, id, &tmp);
+	if (rc == -ENOENT) /* unloaded since it was listed */
+		return 0;
+	if (rc)
+		return errmsg__fail(m->err, rc, "%s", tmp.text);
+	if (!matches(m, &p)) {
+		prog__close(&p);
+		return 0;
+	}
+	m->found++;
+	rc = add(m->progs, &p);
+	if (rc) {
+		prog__close(&p);
+		return errmsg__fail(m->err, rc, "out of memory");
+	}
+	return 0;
+}
+
+static int find(struct match *m)
+{
+	char buf[128];
+	int rc;
+
+	rc = progs__for_each_id(match_id, m);
+	if (rc == -EPERM)
+		return errmsg__fail(m->err, rc,
+				    "cannot list programs: %s; it needs CAP_SYS_ADMIN, "
+				    "for example: sudo",
+				    errmsg__errno(rc, buf, sizeof(buf)));
+	if (rc)
+		return errmsg__fail(m->err, rc, "cannot list programs: %s",
+				    errmsg__errno(rc, buf, sizeof(buf)));
+	return m->found;
+}
+
+static int parse_tag(const char *word, __u8 tag[8])
+{
+	unsigned int byte;
+	int i;
+
+	if (strlen(word) != 16 || strspn(word, "0123456789abcdefABCDEF") != 16)
+		return -EINVAL;
+	for (i = 0; i < 8; i++) {
+		if (sscanf(word + 2 * i, "%2x", &byte) != 1)
+			return -EINVAL;
+		tag[i] = byte;
+	}
+	return 0;
+}
+
+/* The kind of a bpf object is in the name of its inode (bpftool looks there as well). */
+static bool is_prog(int fd)
+{
+	char path[64], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	return strstr(target, "bpf-prog") != NULL;
+}
+
+bool progs__is_handle(const char *word)
+{
+	return !strcmp(word, "id") || !strcmp(word, "tag") || !strcmp(word, "name") ||
+	       !strcmp(word, "pinned") || !strcmp(word, "all");
+}
+
+static int parse_handle(const char *word, enum prog_handle *handle)
+{
+	static const struct {
+		const char *word;
+		enum prog_handle handle;
+	} handles[] = {
+		{"id", PROG_ID},	 {"tag", PROG_TAG}, {"name", PROG_NAME},
+		{"pinned", PROG_PINNED}, {"all", PROG_ALL},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		if (parse__is_prefix(word, handles[i].word)) {
+			*handle = handles[i].handle;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *err)
+{
+	struct match m = {.progs = progs, .err = err};
+	unsigned long long id;
+	struct prog p = {.fd = -1};
+	struct errmsg tmp = {};
+	const char *word;
+	char buf[128];
+	int rc, fd;
+
+	if (*argc < 1)
+		return errmsg__usage(err, "a program is missing: "
+					  "{ id ID | tag TAG | name NAME | pinned FILE } or all");
+	word = **argv;
+	if (parse_handle(word, &m.handle))
+		return errmsg__usage(
+			err, "expected 'id', 'tag', 'name', 'pinned' or 'all', got: '%s'", word);
+	--*argc, ++*argv;
+	if (m.handle == PROG_ALL)
+		return find(&m);
+	if (*argc < 1)
+		return errmsg__usage(err, "'%s' needs a value", word);
+	word = **argv;
+	--*argc, ++*argv;
+
+	switch (m.handle) {
+	case PROG_ID:
+		if (parse__number(word, 1, 0xffffffffULL, &id))
+			return errmsg__usage(err, "'%s' is not a program id", word);
+		rc = prog__open_id(&p, id, &tmp);
+		/* Who names an id that is not there has given bad input. */
+		if (rc == -ENOENT)
+			return errmsg__usage(err, "%s", tmp.text);
+		if (rc)
+			return errmsg__fail(err, rc, "%s", tmp.text);
+		break;
+	case PROG_PINNED:
+		fd = bpf_obj_get(word);
+		if (fd < 0) {
+			rc = -errno;
+			return errmsg__fail(err, rc, "cannot open the pinned program '%s': %s",
+					    word, errmsg__errno(rc, buf, sizeof(buf)));
+		}
+		/* A map's info has other fields in the same bytes: ask what it is first. */
+		if (!is_prog(fd)) {
+			close(fd);
+			return errmsg__usage(err, "'%s' is pinned, but is not a program", word);
+		}
+		rc = prog__open_fd(&p, fd, err);
+		break;
+	case PROG_TAG:
+		if (parse_tag(word, m.tag))
+			return errmsg__usage(err, "'%s' is not a tag: 16 hexadecimal digits", word);
+		rc = find(&m);
+		if (!rc)
+			return errmsg__usage(err, "no loaded program has the tag '%s'", word);
+		return rc;
+	default:
+		m.name = word;
+		rc = find(&m);
+		if (!rc)
+			return errmsg__usage(err, "no loaded program has the name '%s'", word);
+		return rc;
+	}
+	if (rc)
+		return rc;
+	rc = add(progs, &p);
+	if (rc) {
+		prog__close(&p);
+		return errmsg__fail(err, rc, "out of memory");
+	}
+	return 1;
+}
+
+int prog__recursion_misses(int fd, __u64 *misses, bool *known)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int rc;
+
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
+	if (rc)
+		return rc;
+	/* The kernel says how much of the struct it knows. */
+	*known = len >=
+		 offsetof(struct bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses);
+	*misses = *known ? info.recursion_misses : 0;
+	return 0;
+}

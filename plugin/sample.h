@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPFCOST_SAMPLE_H
+#define BPFCOST_SAMPLE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * A sample: all raw, cumulative counters of one target function at one moment. It is plain data, so
+ * that it can come from the kernel or from a file. Only windows (window.h) take differences.
+ */
+
+/* What a counter did on one CPU. Times in ns. */
+struct sample_metric {
+	__u64 value;
+	__u64 enabled;
+	__u64 running;
+};
+
+/* One CPU. See struct profiler_cpu for what the counts mean. */
+struct sample_cpu {
+	__u64 measured;
+	__u64 switched;
+	__u64 lost_pair;
+	__u64 lost_read;
+	__u64 full;
+	__u64 entries; /* 0 without sampling */
+	__u64 in_flight;
+};
+
+struct sample {
+	__u64 time_ns;	       /* CLOCK_MONOTONIC */
+	__u64 entry_missed;    /* recursion_misses of the entry program, all CPUs */
+	__u64 exit_missed;     /* and of the exit program */
+	bool missed_known;     /* the kernel counts them (5.12) */
+	unsigned sample_every; /* 0: every run is measured */
+	bool multiplexed;
+	size_t n_cpus; /* rows: CPU ids from 0 to n_cpus - 1, also those that do not exist */
+	size_t n_metrics;
+	struct sample_cpu *cpu;
+	struct sample_metric *metric; /* [cpu * n_metrics + metric] */
+};
+
+/* Allocates the rows. -ENOMEM. */
+int sample__init(struct sample *s, size_t n_cpus, size_t n_metrics);
+void sample__free(struct sample *s);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+#define TICK_NS 250000000ULL
+
+__u64 wait__now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+int wait__open(struct wait *w)
+{
+	sigset_t mask;
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->signal_fd = -1;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigaddset(&mask, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &mask, &w->old_mask))
+		return -errno;
+	w->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->signal_fd < 0) {
+		rc = -errno;
+		sigprocmask(SIG_SETMASK, &w->old_mask, NULL);
+		return rc;
+	}
+	return 0;
+}
+
+void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child)
+{
+	__u64 now = wait__now_ns();
+
+	w->end_ns = duration_ns ? now + duration_ns : 0;
+	w->interval_ns = interval_ns;
+	w->next_ns = now + interval_ns;
+	w->child = child && child->pid ? child : NULL;
+}
+
+static void read_signals(struct wait *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD)
+			w->signal = info.ssi_signo;
+	}
+}
+
+int wait__interrupted(struct wait *w)
+{
+	read_signals(w);
+	return w->signal;
+}
+
+int wait__next(struct wait *w)
+{
+	struct pollfd p = {.fd = w->signal_fd, .events = POLLIN};
+	__u64 now = wait__now_ns(), until = now + TICK_NS;
+	struct timespec timeout;
+
+	read_signals(w);
+	if (w->child && child__poll(w->child))
+		return WAIT_END;
+	if (w->signal) {
+		/* From a terminal the command has got it too; from elsewhere it has not. */
+		if (w->child)
+			kill(w->child->pid, w->signal);
+		return WAIT_END;
+	}
+	if (w->end_ns && now >= w->end_ns)
+		return WAIT_END;
+	if (w->interval_ns && now >= w->next_ns) {
+		/* Intervals keep their beat; those that a busy machine missed are left out. */
+		do
+			w->next_ns += w->interval_ns;
+		while (w->next_ns <= now);
+		return WAIT_INTERVAL;
+	}
+	if (w->end_ns && w->end_ns < until)
+		until = w->end_ns;
+	if (w->interval_ns && w->next_ns < until)
+		until = w->next_ns;
+	timeout.tv_sec = (until - now) / 1000000000ULL;
+	timeout.tv_nsec = (until - now) % 1000000000ULL;
+	if (ppoll(&p, 1, &timeout, NULL) < 0 && errno != EINTR)
+		return -errno;
+	return WAIT_TICK;
+}
+
+void wait__close(struct wait *w)
+{
+	if (!w || w->signal_fd < 0)
+		return;
+	close(w->signal_fd);
+	w->signal_fd = -1;
+	sigprocmask(SIG_SETMASK, &w->old_mask, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPFCOST_WAIT_H
+#define BPFCOST_WAIT_H
+
+#include <linux/types.h>
+#include <signal.h>
+
+#include "child.h"
+
+/*
+ * Waits for what ends or divides a measurement. Signals arrive by an fd (signalfd), so that none is
+ * handled in a handler and none is missed between two looks.
+ */
+struct wait {
+	int signal_fd;
+	sigset_t old_mask;
+	__u64 end_ns;	     /* CLOCK_MONOTONIC; 0: no duration */
+	__u64 interval_ns;   /* 0: none */
+	__u64 next_ns;	     /* end of the current interval */
+	struct child *child; /* or NULL */
+	int signal;	     /* SIGINT or SIGTERM, once it came */
+};
+
+enum wait_event {
+	WAIT_TICK,     /* time to look after things (CPUs that come and go) */
+	WAIT_INTERVAL, /* an interval is over */
+	WAIT_END,      /* the duration is over, the command has ended, or a signal came */
+};
+
+/* Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for the process. Negative errno. */
+int wait__open(struct wait *w);
+/* The measurement begins now. @duration_ns, @interval_ns: 0 for none. */
+void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child);
+/* Waits for the next event; at most a quarter of a second for WAIT_TICK. Negative errno. */
+int wait__next(struct wait *w);
+/* True if a signal is pending that ends the measurement: for the time before wait__start(). */
+int wait__interrupted(struct wait *w);
+void wait__close(struct wait *w);
+
+__u64 wait__now_ns(void);
+
+#endif
