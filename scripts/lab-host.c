@@ -11,11 +11,11 @@
  * the emulator dies with its parent.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -360,8 +360,10 @@ static bool is_report(const char *text)
 
 struct guest {
 	pid_t qemu;
-	int console;   /* what the guest writes */
-	int messages;  /* what the emulator itself has to say */
+	int console;  /* what the guest writes */
+	int messages; /* what the emulator itself has to say */
+	int signals;  /* that end us */
+	int timeout;
 	bool debug;
 	bool started;
 	bool disturbed; /* a frame was lost */
@@ -387,6 +389,8 @@ static double elapsed(const struct guest *g)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec - g->begin.tv_sec + (now.tv_nsec - g->begin.tv_nsec) / 1e9;
 }
+
+static int verdict(struct guest *g, bool timeout);
 
 static void end_text(struct guest *g)
 {
@@ -415,21 +419,51 @@ static void text_byte(struct guest *g, unsigned char c)
 	g->text[g->text_len++] = c;
 }
 
-static void output(int fd, const unsigned char *p, size_t len)
+static _Noreturn void finish(struct guest *g, int status)
+{
+	kill(g->qemu, SIGKILL);
+	waitpid(g->qemu, NULL, 0);
+	exit(status);
+}
+
+/* Waits for one of fds, of which the last one is ours to fill; ends us when it is time to end. */
+static void wait_for(struct guest *g, struct pollfd *fds, int n)
+{
+	double left = g->timeout - elapsed(g);
+	struct signalfd_siginfo si;
+
+	if (left <= 0)
+		finish(g, verdict(g, true));
+	fds[n - 1].fd = g->signals;
+	fds[n - 1].events = POLLIN;
+	if (poll(fds, n, (int)(left * 1000) + 1) < 0) {
+		if (errno != EINTR)
+			die(STATUS_LAB, "poll: %s", strerror(errno));
+		for (int i = 0; i < n; i++)
+			fds[i].revents = 0;
+	}
+	if (fds[n - 1].revents && read(g->signals, &si, sizeof(si)) == sizeof(si)) {
+		say("ended by signal %u", si.ssi_signo);
+		finish(g, 128 + si.ssi_signo);
+	}
+}
+
+static void output(struct guest *g, int fd, const unsigned char *p, size_t len)
 {
 	while (len) {
-		ssize_t n = write(fd, p, len);
+		struct pollfd fds[2] = { { .fd = fd, .events = POLLOUT } };
+		ssize_t n;
 
+		/* Whoever reads may be slow, or not read at all; so much is written without blocking. */
+		wait_for(g, fds, ARRAY_SIZE(fds));
+		if (!fds[0].revents)
+			continue;
+		n = write(fd, p, len < PIPE_BUF ? len : PIPE_BUF);
 		if (n < 0) {
-			if (errno == EINTR)
+			if (errno == EINTR || errno == EAGAIN)
 				continue;
-			if (errno == EAGAIN) {
-				struct pollfd pfd = { .fd = fd, .events = POLLOUT };
-
-				poll(&pfd, 1, -1);
-				continue;
-			}
-			die(STATUS_LAB, "cannot write the command's output: %s", strerror(errno));
+			say("cannot write the command's output: %s", strerror(errno));
+			finish(g, STATUS_LAB);
 		}
 		p += n;
 		len -= n;
@@ -462,16 +496,18 @@ static void frame(struct guest *g, unsigned char type, const unsigned char *data
 
 	switch (type) {
 	case FRAME_START:
-		g->started = true;
 		end_text(g);
+		g->started = true;
+		/* What the kernel thinks of the emulated machine is not the command's doing. */
+		g->console_report = false;
 		if (g->debug)
 			say("the command starts, after %.1f s", elapsed(g));
 		break;
 	case FRAME_OUT:
-		output(STDOUT_FILENO, data, len);
+		output(g, STDOUT_FILENO, data, len);
 		break;
 	case FRAME_ERR:
-		output(STDERR_FILENO, data, len);
+		output(g, STDERR_FILENO, data, len);
 		break;
 	case FRAME_LOG:
 		log_record(g, (const char *)data, len);
@@ -617,11 +653,14 @@ static void show_report(const struct guest *g)
 	lines__show(&g->log, from, REPORT_LINES);
 }
 
-/* The guest is gone, or is to be. What happened, and as what do we end? */
-static int verdict(struct guest *g, int timeout)
+/* The guest is gone, or is to be. Says what happened; as what do we end? */
+static int verdict(struct guest *g, bool timeout)
 {
+	/* A crash can fall into a frame. */
+	if (g->in_frame)
+		drop_frame(g);
 	end_text(g);
-	if (g->disturbed)
+	if (g->disturbed && g->status >= 0)
 		say("the kernel wrote to the console; output of the command may be missing");
 	if (g->status == FRAME_STATUS_LAB)
 		return STATUS_LAB;
@@ -646,10 +685,10 @@ static int verdict(struct guest *g, int timeout)
 		return STATUS_REPORT;
 	}
 	if (timeout && !g->started)
-		say("timed out after %d s: the guest did not come up%s", timeout,
+		say("timed out after %d s: the guest did not come up%s", g->timeout,
 		    g->debug ? "" : " (--debug shows its boot)");
 	else if (timeout)
-		say("timed out after %d s", timeout);
+		say("timed out after %d s", g->timeout);
 	else if (g->started)
 		say("the guest was switched off or restarted before the command ended");
 	else
@@ -670,26 +709,15 @@ static int verdict(struct guest *g, int timeout)
 	return timeout ? STATUS_TIMEOUT : STATUS_LAB;
 }
 
-static int watch(struct guest *g, int timeout, int signals)
+static int watch(struct guest *g)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[3] = {
 		{ .fd = g->console, .events = POLLIN },
 		{ .fd = g->messages, .events = POLLIN },
-		{ .fd = signals, .events = POLLIN },
 	};
 
 	while (g->status < 0 && fds[0].fd >= 0) {
-		double left = timeout - elapsed(g);
-		struct signalfd_siginfo si;
-
-		if (left <= 0)
-			return verdict(g, timeout);
-		if (poll(fds, ARRAY_SIZE(fds), (int)(left * 1000) + 1) < 0 && errno != EINTR)
-			die(STATUS_LAB, "poll: %s", strerror(errno));
-		if (fds[2].revents && read(signals, &si, sizeof(si)) == sizeof(si)) {
-			say("ended by signal %u", si.ssi_signo);
-			return 128 + si.ssi_signo;
-		}
+		wait_for(g, fds, ARRAY_SIZE(fds));
 		if (fds[1].revents && !read_messages(g))
 			fds[1].fd = -1;
 		if (fds[0].revents && !read_console(g))
@@ -697,7 +725,7 @@ static int watch(struct guest *g, int timeout, int signals)
 	}
 	while (g->status < 0 && fds[1].fd >= 0 && read_messages(g))
 		;
-	return verdict(g, 0);
+	return verdict(g, false);
 }
 
 static int run(int argc, char **argv)
@@ -715,7 +743,7 @@ static int run(int argc, char **argv)
 	char *args = NULL, **qemu, initrd[32];
 	size_t args_len = 0;
 	sigset_t mask, old;
-	int timeout = 0, opt, fd, status, n;
+	int opt, fd, n;
 
 	fd = memfd_create("initrd", MFD_CLOEXEC);
 	if (fd < 0)
@@ -727,7 +755,7 @@ static int run(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		switch (opt) {
 		case 't':
-			timeout = atoi(optarg);
+			g.timeout = atoi(optarg);
 			break;
 		case 'a':
 			put_archive(&a, optarg);
@@ -749,7 +777,7 @@ static int run(int argc, char **argv)
 			return STATUS_USAGE;
 		}
 	}
-	if (optind == argc || !args || timeout <= 0)
+	if (optind == argc || !args || g.timeout <= 0)
 		die(STATUS_USAGE, "lab-host is not to be called directly; see scripts/lab");
 
 	put_header(&a, "lab", S_IFDIR | 0755, 0, 0);
@@ -771,12 +799,12 @@ static int run(int argc, char **argv)
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigprocmask(SIG_BLOCK, &mask, &old);
+	g.signals = signalfd(-1, &mask, SFD_CLOEXEC);
+	if (g.signals < 0)
+		die(STATUS_LAB, "signalfd: %s", strerror(errno));
 	start_qemu(&g, qemu, fd, &old);
 	fclose(a.f);
-	status = watch(&g, timeout, signalfd(-1, &mask, SFD_CLOEXEC));
-	kill(g.qemu, SIGKILL);
-	waitpid(g.qemu, NULL, 0);
-	return status;
+	finish(&g, watch(&g));
 }
 
 int main(int argc, char **argv)
