@@ -10,7 +10,7 @@
 
 #include "child.h"
 
-static void run(int go, char **argv)
+static void run(int go, char **argv, bool quiet_stdout)
 {
 	sigset_t none;
 	char byte;
@@ -24,6 +24,8 @@ static void run(int go, char **argv)
 		_exit(EXIT_FAILURE);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (quiet_stdout && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		close(STDOUT_FILENO);
 	execvp(argv[0], argv);
 	err = errno;
 	fprintf(stderr, "Error: cannot run '%s': %s\n", argv[0], strerror(err));
@@ -31,7 +33,7 @@ static void run(int go, char **argv)
 	_exit(err == ENOENT ? 127 : 126);
 }
 
-int child__open(struct child *c, char **argv)
+int child__open(struct child *c, char **argv, bool quiet_stdout)
 {
 	int fds[2], rc;
 
@@ -49,7 +51,7 @@ int child__open(struct child *c, char **argv)
 	}
 	if (!c->pid) {
 		close(fds[1]);
-		run(fds[0], argv);
+		run(fds[0], argv, quiet_stdout);
 	}
 	close(fds[0]);
 	c->go = fds[1];

@@ -70,6 +70,7 @@ static const struct cmd cmds[] = {
 	/* bpftool: `p` is prog, `prog p` is pin. */
 	{"prog", 1, "profile", 2, cmd_prog_profile},
 	/* bpftool: `m` is map. */
+	{"metric", 2, "list", 1, cmd_metric_list},
 	{}};
 
 static bool is_word(const char *word, const char *full, size_t min)
@@ -122,12 +123,23 @@ static int version(const struct ctx *ctx)
 	return rc;
 }
 
+/* Help is no result: it goes to stderr, and what a parser gets is bpftool's `null`. */
+static int own_help(const struct ctx *ctx)
+{
+	fputs(help__text(), ctx->msg);
+	if (ctx->json)
+		fputs("null\n", ctx->out);
+	return EXIT_DONE;
+}
+
 /* Our part, then bpftool's. Without a bpftool ours is all there is. */
 static int help(const struct ctx *ctx, int argc, char **argv)
 {
+	if (!bpftool__has())
+		return own_help(ctx);
 	fputs(help__text(), ctx->msg);
 	fflush(ctx->msg);
-	return bpftool__has() ? bpftool__exec(ctx, argc, argv) : EXIT_DONE;
+	return bpftool__exec(ctx, argc, argv);
 }
 
 static int finish(struct ctx *ctx, int status)
@@ -162,7 +174,9 @@ int main(int argc, char **argv)
 		.sysfs_root = "/sys",
 		.err = &err,
 	};
-	bool show_version = false, show_help = false, unknown = false;
+	bool show_version = false, show_help = false;
+	char short_option[] = "-?";
+	const char *unknown = NULL;
 	const struct cmd *cmd;
 	char **words;
 	int n, opt, status;
@@ -202,7 +216,11 @@ int main(int argc, char **argv)
 			ctx.debug = libbpf_debug = true;
 			break;
 		case '?':
-			unknown = true;
+			if (unknown)
+				break;
+			/* A cluster of letters is not left until the last of them is read. */
+			short_option[1] = optopt;
+			unknown = optopt ? short_option : words[optind - 1];
 			break;
 		default: /* bpftool's own affair */
 			break;
@@ -214,25 +232,30 @@ int main(int argc, char **argv)
 	cmd = n > 0 ? find(ctx.argv[0], n > 1 ? ctx.argv[1] : "") : NULL;
 	if (show_version && !unknown) {
 		status = version(&ctx);
+	} else if (!n && (ctx.command || unknown)) {
+		/* `-- prog show` is fine with bpftool, and a wrong option its to refuse. */
+		status = bpftool__exec(&ctx, argc, argv);
 	} else if ((show_help && !cmd) || !n || is_word(ctx.argv[0], "help", 1) ||
 		   (is_word(ctx.argv[0], "prog", 1) && n > 1 && is_word(ctx.argv[1], "help", 2))) {
 		status = help(&ctx, argc, argv);
 	} else if (cmd && (show_help || (n > 2 && !strcmp(ctx.argv[2], "help")))) {
-		fputs(help__text(), ctx.msg);
-		status = EXIT_DONE;
+		status = own_help(&ctx);
 	} else if (cmd && unknown) {
-		errmsg__usage(&err, "unknown option '%s'", argv[optind > 1 ? optind - 1 : 1]);
+		errmsg__usage(&err, "unknown option '%s'; see 'bpfcost help'", unknown);
 		status = EXIT_USAGE;
 	} else if (cmd) {
 		ctx.argc = n - (cmd->command ? 2 : 1);
 		ctx.argv += cmd->command ? 2 : 1;
 		status = cmd->fn(&ctx);
 	} else if (is_own_object(ctx.argv[0])) {
+		status = EXIT_USAGE;
 		if (n > 1 && strcmp(ctx.argv[1], "help"))
 			errmsg__usage(&err, "'%s' has no command '%s'", ctx.argv[0], ctx.argv[1]);
+		else if (n > 1)
+			status = own_help(&ctx);
 		else
-			fputs(help__text(), ctx.msg);
-		status = err.status;
+			errmsg__usage(&err, "'%s' needs a command; see 'bpfcost help'",
+				      ctx.argv[0]);
 	} else {
 		status = bpftool__exec(&ctx, argc, argv);
 	}

@@ -544,7 +544,7 @@ int cmd_prog_profile(struct ctx *ctx)
 
 	/* Before limits are raised and privileges dropped: the command gets the caller's. */
 	if (ctx->command) {
-		rc = child__open(&p.child, ctx->command);
+		rc = child__open(&p.child, ctx->command, ctx->json);
 		if (rc) {
 			errmsg__fail(ctx->err, rc, "cannot fork: %s",
 				     errmsg__errno(rc, buf, sizeof(buf)));

@@ -362,8 +362,16 @@ int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *er
 		fd = bpf_obj_get(word);
 		if (fd < 0) {
 			rc = -errno;
-			return errmsg__fail(err, rc, "cannot open the pinned program '%s': %s",
-					    word, errmsg__errno(rc, buf, sizeof(buf)));
+			errmsg__errno(rc, buf, sizeof(buf));
+			if (rc == -EPERM)
+				return errmsg__fail(err, rc,
+						    "cannot open the pinned program '%s': %s; it "
+						    "needs CAP_BPF, for example: sudo",
+						    word, buf);
+			/* What is not in a bpffs is EACCES, as is a file that may not be read. */
+			return errmsg__usage(
+				err, "cannot open the pinned program '%s': %s%s", word, buf,
+				rc == -EACCES ? "; is it a file of a bpf file system?" : "");
 		}
 		/* A map's info has other fields in the same bytes: ask what it is first. */
 		if (!is_prog(fd)) {
