@@ -303,7 +303,7 @@ static void close_slot(struct counters *c, struct slot *s)
 
 	if (s->fd < 0)
 		return;
-	/* A map that has the event keeps it alive for a while. Off, it frees its counter at once. */
+	/* A map that has the event keeps it alive for a while. Off, it frees its counter now. */
 	if (!ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0) && !read_event(s->fd, &last)) {
 		s->enabled += last.enabled;
 		s->running += last.running;
@@ -392,7 +392,7 @@ static int64_t time_asleep(void)
 /* The kernel's own uevents about things that go online and offline. -1 if there are none. */
 static int open_uevents(void)
 {
-	/* Messages start with ACTION@DEVPATH. Taking others, a busy machine would fill the queue. */
+	/* Messages start with ACTION@DEVPATH. All the others could fill the queue. */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x6f6e6c69 /* onli */, 1, 0),

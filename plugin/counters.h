@@ -17,17 +17,18 @@
  * the map needs counters__n_keys() entries.
  *
  * Events are pinned where all of them fit, so that no value has to be scaled; a pinned event that
- * loses its counter is read as -EBUSY by the helpers (perf_event_read_local()) instead of as a stale
- * number. Where they do not fit, none is pinned, and the kernel takes turns: counters__multiplexed().
+ * loses its counter is read as -EBUSY by the helpers (perf_event_read_local()) instead of as a
+ * stale number. Where they do not fit, none is pinned, and the kernel takes turns:
+ * counters__multiplexed().
  */
 struct counters;
 
 /*
- * Opens every metric on every online CPU. @metrics are metrics with events (no clock), and must live
- * until counters__close(). @n_metrics may be 0.
+ * Opens every metric on every online CPU. @metrics are metrics with events (no clock), and must
+ * live until counters__close(). @n_metrics may be 0.
  *
- * Raises the soft limit of open files (RLIMIT_NOFILE; with CAP_SYS_RESOURCE also the hard one) if it
- * is too low for CPUs x metrics: who starts other programs restores it for them.
+ * Raises the soft limit of open files (RLIMIT_NOFILE; with CAP_SYS_RESOURCE also the hard one) if
+ * it is too low for CPUs x metrics: who starts other programs restores it for them.
  *
  * A CPU that goes offline meanwhile is skipped. A CPU that cannot count the event is an error only
  * when no CPU can; else counters__has() is false there.
@@ -61,7 +62,7 @@ int counters__install(struct counters *c, int map_fd);
  */
 int counters__refresh(struct counters *c, int map_fd);
 
-/* Opens the events of @cpu anew, or removes them if it is offline. Returns 1, or a negative errno. */
+/* Opens the events of @cpu anew, or removes them if it is offline. Returns 1 or a negative errno. */
 int counters__reopen_cpu(struct counters *c, int map_fd, unsigned int cpu);
 
 /* Some event is not pinned, so values may have to be scaled by enabled / running. */
@@ -74,8 +75,8 @@ bool counters__has(const struct counters *c, unsigned int cpu, size_t i);
 int counters__why_not(const struct counters *c, unsigned int cpu, size_t i);
 
 /* How long metric @i was enabled and really counted on @cpu, in ns since counters__open(); events
- * that were exchanged meanwhile are included. Equal where the event is pinned. Returns 0; -ENOENT if
- * the CPU never had the event; -EBUSY if it is pinned and lost its counter; or the errno of
+ * that were exchanged meanwhile are included. Equal where the event is pinned. Returns 0; -ENOENT
+ * if the CPU never had the event; -EBUSY if it is pinned and lost its counter; or the errno of
  * read(2). */
 int counters__times(const struct counters *c, unsigned int cpu, size_t i, uint64_t *enabled,
 		    uint64_t *running);

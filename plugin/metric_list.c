@@ -23,7 +23,7 @@ struct encoding {
 /* A line of the list: a metric, or (pattern) a way to write many. */
 struct item {
 	char *name;
-	char *aliases;
+	char *alias;
 	enum metric_family family;
 	const char *unit;
 	bool pattern;
@@ -51,7 +51,7 @@ static void list__free(struct list *l)
 		}
 		free(item->encodings);
 		free(item->note);
-		free(item->aliases);
+		free(item->alias);
 		free(item->name);
 	}
 	free(l->items);
@@ -61,7 +61,7 @@ static void list__free(struct list *l)
 /* ---- what there is ---- */
 
 static struct item *add_item(struct list *l, enum metric_family family, const char *name,
-			     const char *aliases, const char *note)
+			     const char *alias, const char *note)
 {
 	struct item *more, *item;
 
@@ -75,9 +75,9 @@ static struct item *add_item(struct list *l, enum metric_family family, const ch
 	item->family = family;
 	item->unit = "events";
 	item->name = strdup(name);
-	item->aliases = strdup(aliases);
+	item->alias = strdup(alias);
 	item->note = note ? strdup(note) : NULL;
-	return item->name && item->aliases && (item->note || !note) ? item : NULL;
+	return item->name && item->alias && (item->note || !note) ? item : NULL;
 }
 
 static int add_encoding(struct item *item, const struct metric_event *e, const char *sysfs_root)
@@ -106,7 +106,7 @@ static int add_encoding(struct item *item, const struct metric_event *e, const c
 	return 0;
 }
 
-static int add_metric(const char *name, enum metric_family family, const char *aliases,
+static int add_metric(const char *name, enum metric_family family, const char *alias,
 		      const struct metric *m, const char *why, void *data)
 {
 	struct list *l = data;
@@ -114,7 +114,7 @@ static int add_metric(const char *name, enum metric_family family, const char *a
 	size_t i;
 	int rc;
 
-	item = add_item(l, family, name, aliases, why);
+	item = add_item(l, family, name, alias, why);
 	if (!item)
 		return -ENOMEM;
 	if (!m)
@@ -253,7 +253,7 @@ static void print_item(const struct ctx *ctx, const struct item *item, int width
 	size_t i, k, len;
 	int names;
 
-	names = fprintf(ctx->out, "%s%s%s", item->name, *item->aliases ? ", " : "", item->aliases);
+	names = fprintf(ctx->out, "%s%s%s", item->name, *item->alias ? ", " : "", item->alias);
 	fprintf(ctx->out, "%*s  %-8s", width > names ? width - names : 0, "",
 		metrics__family(item->family));
 	if (!item->n_encodings) {
@@ -289,8 +289,8 @@ static void print_plain(const struct ctx *ctx, const struct list *l)
 	size_t i, width = 0, len;
 
 	for (i = 0; i < l->n; i++) {
-		len = strlen(l->items[i].name) + strlen(l->items[i].aliases) +
-		      (*l->items[i].aliases ? 2 : 0);
+		len = strlen(l->items[i].name) + strlen(l->items[i].alias) +
+		      (*l->items[i].alias ? 2 : 0);
 		if (len > width)
 			width = len;
 	}
@@ -353,7 +353,7 @@ static struct json_object *encoding_object(const struct item *item, const struct
 
 static struct json_object *item_object(const struct item *item)
 {
-	struct json_object *obj = json_object_new_object(), *aliases, *events;
+	struct json_object *obj = json_object_new_object(), *events;
 	size_t i;
 	int rc;
 
@@ -366,11 +366,8 @@ static struct json_object *item_object(const struct item *item)
 		rc = rc ?: put(obj, "note", json_object_new_string(item->note));
 		goto done;
 	}
-	if (!rc && *item->aliases) {
-		aliases = json_object_new_array();
-		rc = put(obj, "aliases", aliases)
-			     ?: append(aliases, json_object_new_string(item->aliases));
-	}
+	if (!rc && *item->alias)
+		rc = put(obj, "alias", json_object_new_string(item->alias));
 	rc = rc ?: put(obj, "unit", json_object_new_string(item->unit));
 	rc = rc ?: put(obj, "available", json_object_new_boolean(is_available(item)));
 	if (!rc && item->note)

@@ -305,7 +305,7 @@ static int add_core_events(struct metric *m, const struct perf_event_attr *attr,
 	}
 	for (i = 0; i < n_core; i++) {
 		one = *attr;
-		/* perf_init_event() looks for a PMU's type in the configuration of these two only. */
+		/* perf_init_event() looks for a PMU's type in the config of these two only. */
 		if (one.type == PERF_TYPE_HARDWARE || one.type == PERF_TYPE_HW_CACHE)
 			one.config |= (uint64_t)pmus[i].type << PMU_TYPE_SHIFT;
 		else

@@ -53,8 +53,9 @@ void suggest__offer(struct suggest *s, const char *known)
 	unsigned int d = suggest__distance(s->word, known);
 	size_t shorter = strlen(s->word) < strlen(known) ? strlen(s->word) : strlen(known);
 
-	/* More than a third of the letters wrong is another word. */
-	if (d > shorter / 3 || (s->distance && d + 1 >= s->distance))
+	/* The word itself is no help where it did not work, and with more than a third of the
+	 * letters wrong it is another word. */
+	if (!strcmp(s->word, known) || d > shorter / 3 || (s->distance && d + 1 >= s->distance))
 		return;
 	s->distance = d + 1;
 	snprintf(s->best, sizeof(s->best), "%s", known);
