@@ -8,31 +8,32 @@
 
 #include "bpftool.h"
 
-static bool is_other_program(const char *path)
+/* `ln -s bpfcost bpftool` must not end in bpfcost running itself for ever. */
+static bool is_self(const char *path)
 {
 	struct stat own, other;
 
-	if (access(path, X_OK) || stat(path, &other) || !S_ISREG(other.st_mode))
-		return false;
-	/* `ln -s bpfcost bpftool` must not end in bpfcost running itself for ever. */
-	return stat("/proc/self/exe", &own) || own.st_dev != other.st_dev ||
-	       own.st_ino != other.st_ino;
+	return !stat("/proc/self/exe", &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
+	       own.st_ino == other.st_ino;
 }
 
-/* The path in @buf, or false. */
-static bool find(char *buf, size_t size)
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Looks for @name in the PATH, past ourselves (then *@self is set). The path in @buf, or false. */
+static bool search(const char *name, char *buf, size_t size, bool *self)
 {
 	/* An ordinary user has no sbin in the PATH, but may run bpftool there. */
 	static const char sbin[] = ":/usr/local/sbin:/usr/sbin:/sbin";
-	const char *env = getenv("BPFTOOL"), *path = getenv("PATH"), *dir, *end;
+	const char *path = getenv("PATH"), *dir, *end;
 	char *dirs;
 	bool found = false;
 	size_t len;
 
-	if (env && *env) {
-		snprintf(buf, size, "%s", env);
-		return true;
-	}
 	if (!path)
 		path = "";
 	len = strlen(path) + sizeof(sbin);
@@ -44,18 +45,38 @@ static bool find(char *buf, size_t size)
 		end = strchrnul(dir, ':');
 		if (end == dir)
 			continue;
-		snprintf(buf, size, "%.*s/bpftool", (int)(end - dir), dir);
-		found = is_other_program(buf);
+		snprintf(buf, size, "%.*s/%s", (int)(end - dir), dir, name);
+		found = is_program(buf);
+		if (found && is_self(buf)) {
+			found = false;
+			*self = true;
+		}
 	}
 	free(dirs);
 	return found;
+}
+
+static bool find(char *buf, size_t size)
+{
+	const char *env = getenv("BPFTOOL");
+	bool self = false;
+
+	if (env && *env) {
+		if (!strchr(env, '/') && search(env, buf, size, &self))
+			return true;
+		snprintf(buf, size, "%s", env);
+		/* `make BPFTOOL=bpfcost` passes on to us what is meant for others. */
+		if (!self && !is_self(buf))
+			return true;
+	}
+	return search("bpftool", buf, size, &self);
 }
 
 bool bpftool__has(void)
 {
 	char path[PATH_MAX];
 
-	return find(path, sizeof(path)) && is_other_program(path);
+	return find(path, sizeof(path)) && is_program(path);
 }
 
 int bpftool__exec(const struct ctx *ctx, int argc, char **argv)

@@ -7,8 +7,8 @@
 #include "ctx.h"
 
 /*
- * The real bpftool: the file in $BPFTOOL, or the first in $PATH, /usr/local/sbin, /usr/sbin and
- * /sbin that is not this program under another name.
+ * The real bpftool: what $BPFTOOL names, by path or by a name in $PATH, or the first in $PATH,
+ * /usr/local/sbin, /usr/sbin and /sbin. Never this program, under whatever name.
  */
 bool bpftool__has(void);
 
