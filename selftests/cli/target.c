@@ -3,18 +3,43 @@
  * Programs for the tests to measure.
  *
  *   target load OBJECT DIR       loads OBJECT, pins each program in DIR, prints "id name" lines
- *   target run PATH REPEAT [N]   runs a pinned program REPEAT times by one BPF_PROG_TEST_RUN, N times
+ *   target plain PATH            pins a program that has no BTF, prints its id
+ *   target map PATH              pins a map
+ *   target run PATH REPEAT [N [CPU]]
+ *                                runs a pinned program REPEAT times by one BPF_PROG_TEST_RUN, N times
  *   target id PATH               prints the id of a pinned program
+ *   target tag PATH              and its tag
+ *   target traceable PATH        can an exit program be attached to it? If not, prints the errno
+ *   target trace PATH COMMAND... runs COMMAND with as many exit programs attached as the kernel takes
+ *   target replace PATH OBJECT COMMAND...
+ *                                runs COMMAND with the program replaced (freplace) by OBJECT's
+ *   target caps CAP,... COMMAND...
+ *                                runs COMMAND with these capabilities and no other
+ *   target ids                   prints all programs, maps and links that there are
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+
+/* `return 0` in BPF */
+static const struct bpf_insn return_0[] = {
+	{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+	{.code = BPF_JMP | BPF_EXIT},
+};
+
+/* More than any kernel takes: 38, or 40 up to 5.12 (BPF_MAX_TRAMP_PROGS, BPF_MAX_TRAMP_LINKS). */
+#define MAX_TRACERS 64
 
 static int get_id(int fd)
 {
@@ -47,7 +72,8 @@ static int load(const char *path, const char *dir)
 		bpf_object__close(obj);
 		return 1;
 	}
-	bpf_object__for_each_program(prog, obj) {
+	bpf_object__for_each_program(prog, obj)
+	{
 		snprintf(pin, sizeof(pin), "%s/%s", dir, bpf_program__name(prog));
 		rc = bpf_program__pin(prog, pin);
 		if (rc) {
@@ -61,18 +87,59 @@ static int load(const char *path, const char *dir)
 	return 0;
 }
 
-static int run(const char *path, int repeat, int n)
+static int plain(const char *pin)
+{
+	int fd;
+
+	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "plain", "GPL", return_0, 2, NULL);
+	if (fd < 0 || bpf_obj_pin(fd, pin)) {
+		fprintf(stderr, "target: cannot load and pin %s: %s\n", pin, strerror(errno));
+		return 1;
+	}
+	printf("%d\n", get_id(fd));
+	return 0;
+}
+
+static int map(const char *pin)
+{
+	int fd;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "a_map", 4, 4, 1, NULL);
+	if (fd < 0 || bpf_obj_pin(fd, pin)) {
+		fprintf(stderr, "target: cannot pin %s: %s\n", pin, strerror(errno));
+		return 1;
+	}
+	return 0;
+}
+
+static int open_pinned(const char *path)
+{
+	int fd = bpf_obj_get(path);
+
+	if (fd < 0)
+		fprintf(stderr, "target: cannot open %s: %s\n", path, strerror(errno));
+	return fd;
+}
+
+static int run(const char *path, int repeat, int n, int cpu)
 {
 	char packet[64] = {};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
 		    .repeat = repeat);
+	cpu_set_t cpus;
 	int fd, rc = 0;
 
-	fd = bpf_obj_get(path);
-	if (fd < 0) {
-		fprintf(stderr, "target: cannot open %s: %s\n", path, strerror(errno));
-		return 1;
+	if (cpu >= 0) {
+		CPU_ZERO(&cpus);
+		CPU_SET(cpu, &cpus);
+		if (sched_setaffinity(0, sizeof(cpus), &cpus)) {
+			fprintf(stderr, "target: cannot run on CPU %d: %s\n", cpu, strerror(errno));
+			return 1;
+		}
 	}
+	fd = open_pinned(path);
+	if (fd < 0)
+		return 1;
 	while (!rc && n--)
 		rc = bpf_prog_test_run_opts(fd, &opts);
 	if (rc)
@@ -81,22 +148,210 @@ static int run(const char *path, int repeat, int n)
 	return rc ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+/* A pinned program's id (@what == 'i') or tag. */
+static int print_info(const char *path, char what)
 {
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int fd, i;
+
+	fd = open_pinned(path);
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return 1;
+	if (what == 'i')
+		printf("%u", info.id);
+	for (i = 0; what != 'i' && i < 8; i++)
+		printf("%02x", info.tag[i]);
+	putchar('\n');
+	return 0;
+}
+
+static int run_command(char **argv)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		execvp(argv[0], argv);
+		fprintf(stderr, "target: cannot run %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The BTF id of the program's main function; negative errno. */
+static int main_function(int fd)
+{
+	struct bpf_func_info func = {};
+	struct bpf_prog_info info = {
+		.nr_func_info = 1,
+		.func_info_rec_size = sizeof(func),
+		.func_info = (unsigned long)&func,
+	};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	return info.nr_func_info ? (int)func.type_id : -ENOENT;
+}
+
+/* Attaches an exit program that does nothing; the fd of its link, or a negative errno. */
+static int attach_tracer(int target, int func)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FEXIT,
+		    .attach_prog_fd = target, .attach_btf_id = func);
+	int fd, link;
+
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "tracer", "GPL", return_0, 2, &opts);
+	if (fd < 0)
+		return -errno;
+	link = bpf_raw_tracepoint_open(NULL, fd);
+	if (link < 0)
+		link = -errno;
+	close(fd);
+	return link;
+}
+
+/* Holds up to @max exit programs at the program while @argv runs, if there is one. */
+static int trace(const char *path, int max, char **argv)
+{
+	int fd, func, link = 0, n;
+
+	fd = open_pinned(path);
+	if (fd < 0)
+		return 1;
+	func = main_function(fd);
+	if (func < 0) {
+		fprintf(stderr, "target: %s has no function with BTF\n", path);
+		return 1;
+	}
+	for (n = 0; n < max; n++) {
+		link = attach_tracer(fd, func);
+		if (link < 0)
+			break;
+	}
+	if (link < 0 && (!argv || link != -E2BIG)) {
+		printf("%s\n", strerror(-link));
+		return 1;
+	}
+	return argv ? run_command(argv) : 0;
+}
+
+static int replace(const char *path, const char *object, char **argv)
+{
+	struct bpf_object *obj;
+	struct bpf_program *prog;
+	struct bpf_link *link;
+	int fd, rc;
+
+	fd = open_pinned(path);
+	if (fd < 0)
+		return 1;
+	obj = bpf_object__open_file(object, NULL);
+	prog = obj ? bpf_object__next_program(obj, NULL) : NULL;
+	if (!prog) {
+		fprintf(stderr, "target: cannot open %s\n", object);
+		return 1;
+	}
+	rc = bpf_program__set_attach_target(prog, fd, strrchr(path, '/') + 1)
+		     ?: bpf_object__load(obj);
+	link = rc ? NULL : bpf_program__attach(prog);
+	if (!link) {
+		fprintf(stderr, "target: cannot replace %s: %s\n", path,
+			strerror(rc ? -rc : errno));
+		return 1;
+	}
+	rc = run_command(argv);
+	bpf_link__destroy(link);
+	bpf_object__close(obj);
+	return rc;
+}
+
+static int with_caps(const char *text, char **argv)
+{
+	cap_flag_value_t value;
+	char buf[512];
+	cap_t caps;
+	int cap;
+
+	/* "cap_a,cap_b+p"; nothing at all is "=". */
+	snprintf(buf, sizeof(buf), *text ? "%s=p" : "=", text);
+	caps = cap_from_text(buf);
+	if (!caps) {
+		fprintf(stderr, "target: not capabilities: %s\n", text);
+		return 1;
+	}
+	/* The bounding set is what root has after exec. */
+	for (cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++) {
+		if (cap_get_flag(caps, cap, CAP_PERMITTED, &value))
+			value = CAP_CLEAR;
+		if (value != CAP_SET && prctl(PR_CAPBSET_DROP, cap)) {
+			fprintf(stderr, "target: cannot drop: %s\n", strerror(errno));
+			return 1;
+		}
+	}
+	execvp(argv[0], argv);
+	fprintf(stderr, "target: cannot run %s: %s\n", argv[0], strerror(errno));
+	return 127;
+}
+
+static int print_ids(void)
+{
+	struct bpf_prog_info prog;
+	struct bpf_map_info map_info;
+	__u32 id, len;
 	int fd;
 
-	if (argc == 4 && !strcmp(argv[1], "load"))
-		return load(argv[2], argv[3]);
-	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "run"))
-		return run(argv[2], atoi(argv[3]), argc == 5 ? atoi(argv[4]) : 1);
-	if (argc == 3 && !strcmp(argv[1], "id")) {
-		fd = bpf_obj_get(argv[2]);
-		if (fd < 0)
-			return 1;
-		printf("%d\n", get_id(fd));
+	for (id = 0; !bpf_prog_get_next_id(id, &id);) {
+		fd = bpf_prog_get_fd_by_id(id);
+		memset(&prog, 0, sizeof(prog));
+		len = sizeof(prog);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &prog, &len))
+			printf("prog %u %s\n", id, prog.name);
 		close(fd);
-		return 0;
 	}
-	fputs("usage: target load OBJECT DIR | run PATH REPEAT [N] | id PATH\n", stderr);
+	for (id = 0; !bpf_map_get_next_id(id, &id);) {
+		fd = bpf_map_get_fd_by_id(id);
+		memset(&map_info, 0, sizeof(map_info));
+		len = sizeof(map_info);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &map_info, &len))
+			printf("map %u %s\n", id, map_info.name);
+		close(fd);
+	}
+	for (id = 0; !bpf_link_get_next_id(id, &id);)
+		printf("link %u\n", id);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *cmd = argc > 1 ? argv[1] : "";
+
+	if (argc == 4 && !strcmp(cmd, "load"))
+		return load(argv[2], argv[3]);
+	if (argc == 3 && !strcmp(cmd, "plain"))
+		return plain(argv[2]);
+	if (argc == 3 && !strcmp(cmd, "map"))
+		return map(argv[2]);
+	if (argc >= 4 && argc <= 6 && !strcmp(cmd, "run"))
+		return run(argv[2], atoi(argv[3]), argc > 4 ? atoi(argv[4]) : 1,
+			   argc > 5 ? atoi(argv[5]) : -1);
+	if (argc == 3 && (!strcmp(cmd, "id") || !strcmp(cmd, "tag")))
+		return print_info(argv[2], cmd[0]);
+	if (argc == 3 && !strcmp(cmd, "traceable"))
+		return trace(argv[2], 1, NULL);
+	if (argc > 3 && !strcmp(cmd, "trace"))
+		return trace(argv[2], MAX_TRACERS, argv + 3);
+	if (argc > 4 && !strcmp(cmd, "replace"))
+		return replace(argv[2], argv[3], argv + 4);
+	if (argc > 3 && !strcmp(cmd, "caps"))
+		return with_caps(argv[2], argv + 3);
+	if (argc == 2 && !strcmp(cmd, "ids"))
+		return print_ids();
+	fputs("target: wrong usage; see the head of target.c\n", stderr);
 	return 2;
 }
