@@ -39,6 +39,11 @@ const char *errmsg__errno(int err, char *buf, unsigned int size)
 {
 	const char *name = strerrorname_np(abs(err));
 
+	/* The kernel's own ENOTSUPP (include/linux/errno.h) reaches user space from bpf(2). */
+	if (abs(err) == 524) {
+		snprintf(buf, size, "Not supported by this kernel (ENOTSUPP)");
+		return buf;
+	}
 	snprintf(buf, size, "%s (%s)", strerror(abs(err)), name ? name : "unknown");
 	return buf;
 }

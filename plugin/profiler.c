@@ -16,6 +16,8 @@
 #include "profiler.skel.h"
 #include "profiler_state.h"
 
+#define KERNEL_ENOTSUPP 524 /* include/linux/errno.h; not for user space, but bpf(2) returns it */
+
 struct profiler {
 	struct profiler_opts opts;
 	struct profiler_bpf *skel;
@@ -170,6 +172,11 @@ static int attach_error(int rc, struct profiler *p, struct errmsg *err)
 		return errmsg__fail(err, rc,
 				    "prog %u: already traced as far as the kernel allows: %s; "
 				    "end another profiler of this program",
+				    p->prog_id, buf);
+	case KERNEL_ENOTSUPP:
+		return errmsg__fail(err, rc,
+				    "prog %u: this kernel cannot attach to a program on this "
+				    "architecture: %s; arm64 can since 6.0",
 				    p->prog_id, buf);
 	case EBUSY:
 		return errmsg__fail(err, rc,
