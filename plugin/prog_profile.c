@@ -9,19 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
 #include "caps.h"
 #include "child.h"
-#include "counters.h"
-#include "cpus.h"
 #include "ctx.h"
-#include "floor.h"
-#include "metrics.h"
 #include "parse.h"
 #include "profiler.h"
-#include "profiler_state.h"
 #include "progs.h"
+#include "session.h"
 #include "view.h"
 #include "wait.h"
 #include "window.h"
@@ -46,44 +40,14 @@ struct profile {
 	bool all;  /* programs that come later are profiled as well */
 	const char *func;
 	__u64 duration_ns, interval_ns;
-	unsigned sample_every;
-	struct metric metric[PROFILER_MAX_METRICS];
-	size_t n_metrics;
 
 	/* What it takes. */
-	const struct metric *order[PROFILER_MAX_METRICS]; /* events first, then the clock */
-	struct profiler_opts opts;
-	struct counters *counters;
-	struct floor floor[FLOOR_MAX_ARGS + 1]; /* by number of arguments, measured when needed */
+	struct session session;
 	struct target *targets;
 	size_t n_targets;
 	struct wait wait;
 	struct child child;
 };
-
-static int add_metric(struct profile *p, const char *word)
-{
-	struct metric *m;
-	size_t i;
-	int rc;
-
-	if (p->n_metrics == PROFILER_MAX_METRICS)
-		return errmsg__usage(p->ctx->err, "at most %d metrics at once; '%s' is one more",
-				     PROFILER_MAX_METRICS, word);
-	m = &p->metric[p->n_metrics];
-	memset(m, 0, sizeof(*m));
-	rc = metrics__parse(word, p->ctx->sysfs_root, m, p->ctx->err);
-	if (rc)
-		return rc;
-	for (i = 0; i < p->n_metrics; i++) {
-		if (!strcmp(p->metric[i].name, m->name)) {
-			metrics__free(m);
-			return 0;
-		}
-	}
-	p->n_metrics++;
-	return 0;
-}
 
 static int parse_seconds(struct profile *p, const char *what, const char *word, __u64 *ns)
 {
@@ -118,7 +82,7 @@ static int parse_keyword(struct profile *p, int *argc, char ***argv)
 			return errmsg__usage(p->ctx->err,
 					     "sample: '%s' is not a number from 1 to 1000000000",
 					     value);
-		p->sample_every = n > 1 ? n : 0;
+		p->session.opts.sample_every = n > 1 ? n : 0;
 	} else {
 		p->func = value;
 	}
@@ -151,7 +115,7 @@ static int parse(struct profile *p)
 			return rc;
 		if (rc)
 			continue;
-		rc = add_metric(p, argv[0]);
+		rc = session__add_metric(&p->session, argv[0], p->ctx->err);
 		if (rc)
 			return rc;
 		argc--, argv++;
@@ -177,105 +141,6 @@ static int check_ambiguous(struct profile *p)
 	return errmsg__usage(p->ctx->err,
 			     "several programs match this handle: %s%s; name one by id", text,
 			     i < p->progs.n ? ", ..." : "");
-}
-
-static int compare_metrics(const void *a, const void *b)
-{
-	/* bpftool's table; whatever else there is keeps the order of the command line behind it. */
-	static const char *const table[] = {"cycles",	  "instructions", "l1d_loads",
-					    "llc_misses", "itlb_misses",  "dtlb_misses"};
-	const struct metric *const *m[2] = {a, b};
-	size_t rank[2], i, k;
-
-	for (k = 0; k < 2; k++) {
-		rank[k] = (*m[k])->clock ? 100 : 50;
-		for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-			if (!strcmp((*m[k])->name, table[i]))
-				rank[k] = i;
-	}
-	if (rank[0] != rank[1])
-		return rank[0] < rank[1] ? -1 : 1;
-	return *m[0] < *m[1] ? -1 : *m[0] > *m[1];
-}
-
-/* Opens the counters; without METRICs in the command line: cycles and instructions where the
- * machine counts them, else ns. */
-static int open_counters(struct profile *p)
-{
-	bool choose = !p->n_metrics;
-	struct errmsg why = {};
-	size_t i;
-	int rc;
-
-	if (choose) {
-		rc = add_metric(p, "cycles") ?: add_metric(p, "instructions");
-		if (rc)
-			return rc;
-	}
-again:
-	for (i = 0; i < p->n_metrics; i++)
-		p->order[i] = &p->metric[i];
-	qsort(p->order, p->n_metrics, sizeof(p->order[0]), compare_metrics);
-	p->opts.n_metrics = p->n_metrics;
-	for (p->opts.n_events = 0; p->opts.n_events < p->n_metrics; p->opts.n_events++)
-		if (p->order[p->opts.n_events]->clock)
-			break;
-	if (!p->opts.n_events)
-		return 0;
-	rc = counters__open(&p->counters, p->order, p->opts.n_events, p->ctx->sysfs_root,
-			    choose ? &why : p->ctx->err);
-	if (rc && choose) {
-		note(p->ctx, "%s", why.text);
-		note(p->ctx, "measuring ns");
-		for (i = 0; i < p->n_metrics; i++)
-			metrics__free(&p->metric[i]);
-		p->n_metrics = 0;
-		choose = false;
-		rc = add_metric(p, "ns");
-		if (rc)
-			return rc;
-		goto again;
-	}
-	if (rc)
-		return rc;
-	p->opts.counters = p->counters;
-	p->opts.multiplexed = counters__multiplexed(p->counters);
-	return 0;
-}
-
-static int open_events_map(struct profile *p)
-{
-	char buf[128];
-	int rc;
-
-	if (!p->opts.n_events)
-		return 0;
-	p->opts.events_fd = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpfcost_events",
-					   sizeof(__u32), sizeof(__u32),
-					   counters__n_keys(p->counters), NULL);
-	if (p->opts.events_fd < 0) {
-		rc = -errno;
-		return errmsg__fail(p->ctx->err, rc, "cannot create a map: %s",
-				    errmsg__errno(rc, buf, sizeof(buf)));
-	}
-	rc = counters__install(p->counters, p->opts.events_fd);
-	if (rc)
-		return errmsg__fail(p->ctx->err, rc, "cannot hand the counters to BPF: %s",
-				    errmsg__errno(rc, buf, sizeof(buf)));
-	return 0;
-}
-
-static int get_floor(struct profile *p, unsigned args, const struct floor **floor,
-		     struct errmsg *err)
-{
-	int rc = 0;
-
-	if (args > FLOOR_MAX_ARGS)
-		args = FLOOR_MAX_ARGS;
-	if (!p->floor[args].n_metrics)
-		rc = floor__measure(&p->floor[args], &p->opts, args, err);
-	*floor = &p->floor[args];
-	return rc;
 }
 
 static int find_func(const struct profile *p, const struct prog *prog, size_t *func,
@@ -308,14 +173,14 @@ static int open_target(struct profile *p, struct target *t, struct errmsg *err)
 	rc = find_func(p, prog, &t->func, err);
 	if (rc)
 		return rc;
-	rc = profiler__open(&t->profiler, &p->opts, prog, t->func, err);
+	rc = profiler__open(&t->profiler, &p->session.opts, prog, t->func, err);
 	if (rc)
 		return rc;
-	rc = get_floor(p, t->func ? prog->funcs[t->func].args : 1, &t->floor, err);
+	rc = session__floor(&p->session, t->func ? prog->funcs[t->func].args : 1, &t->floor, err);
 	if (rc)
 		return rc;
-	rc = sample__init(&t->last, p->opts.n_cpus, p->opts.n_metrics)
-		     ?: sample__init(&t->now, p->opts.n_cpus, p->opts.n_metrics);
+	rc = sample__init(&t->last, p->session.opts.n_cpus, p->session.opts.n_metrics)
+		     ?: sample__init(&t->now, p->session.opts.n_cpus, p->session.opts.n_metrics);
 	if (rc)
 		return errmsg__fail(err, rc, "out of memory");
 	return profiler__attach(t->profiler, err);
@@ -370,7 +235,7 @@ static int drop_privileges(struct profile *p)
 	char buf[128];
 	int rc;
 
-	rc = caps__keep_only(keep, p->opts.n_events ? 1 : 0);
+	rc = caps__keep_only(keep, p->session.opts.n_events ? 1 : 0);
 	if (rc)
 		return errmsg__fail(p->ctx->err, rc, "cannot drop privileges: %s",
 				    errmsg__errno(rc, buf, sizeof(buf)));
@@ -416,8 +281,8 @@ static int compare_rows(const void *a, const void *b)
 static int show(struct profile *p)
 {
 	struct report report = {
-		.metrics = p->order,
-		.n_metrics = p->n_metrics,
+		.metrics = p->session.order,
+		.n_metrics = p->session.n_metrics,
 		.n_rows = p->n_targets,
 		.one = !p->many,
 		.interval = p->interval_ns != 0,
@@ -489,11 +354,9 @@ static int measure(struct profile *p)
 		event = wait__next(&p->wait);
 		if (event < 0)
 			return errmsg__fail(p->ctx->err, event, "cannot wait");
-		if (p->counters) {
-			rc = counters__refresh(p->counters, p->opts.events_fd);
-			if (rc < 0)
-				return errmsg__fail(p->ctx->err, rc, "cannot follow CPUs");
-		}
+		rc = session__refresh(&p->session, p->ctx->err);
+		if (rc)
+			return rc;
 		if (event == WAIT_END)
 			break;
 		if (event == WAIT_INTERVAL) {
@@ -513,24 +376,18 @@ static void close_profile(struct profile *p)
 	for (i = 0; i < p->n_targets; i++)
 		close_target(&p->targets[i]);
 	free(p->targets);
-	for (i = 0; i <= FLOOR_MAX_ARGS; i++)
-		floor__free(&p->floor[i]);
-	if (p->opts.events_fd >= 0)
-		close(p->opts.events_fd);
-	counters__close(p->counters);
-	for (i = 0; i < p->n_metrics; i++)
-		metrics__free(&p->metric[i]);
+	session__close(&p->session);
 	progs__close(&p->progs);
 	wait__close(&p->wait);
 }
 
 int cmd_prog_profile(struct ctx *ctx)
 {
-	struct profile p = {.ctx = ctx, .opts.events_fd = -1, .wait.signal_fd = -1};
-	struct cpus possible = {};
+	struct profile p = {.ctx = ctx, .wait.signal_fd = -1};
 	char buf[128];
 	int rc;
 
+	session__init(&p.session, ctx);
 	rc = wait__open(&p.wait);
 	if (rc) {
 		errmsg__fail(ctx->err, rc, "cannot wait for signals: %s",
@@ -540,7 +397,6 @@ int cmd_prog_profile(struct ctx *ctx)
 	rc = parse(&p) ?: check_ambiguous(&p);
 	if (rc)
 		goto cleanup;
-	p.opts.sample_every = p.sample_every;
 
 	/* Before limits are raised and privileges dropped: the command gets the caller's. */
 	if (ctx->command) {
@@ -551,20 +407,11 @@ int cmd_prog_profile(struct ctx *ctx)
 			goto cleanup;
 		}
 	}
-	rc = cpus__read(&possible, ctx->sysfs_root, "possible");
-	if (rc) {
-		errmsg__fail(ctx->err, rc, "cannot read the possible CPUs from %s: %s",
-			     ctx->sysfs_root, errmsg__errno(rc, buf, sizeof(buf)));
-		goto cleanup;
-	}
-	p.opts.n_cpus = cpus__max(&possible) + 1;
-
-	rc = open_counters(&p) ?: open_events_map(&p) ?: open_targets(&p) ?: drop_privileges(&p);
+	rc = session__open(&p.session, ctx->err) ?: open_targets(&p) ?: drop_privileges(&p);
 	if (rc)
 		goto cleanup;
 	rc = measure(&p);
 cleanup:
-	cpus__free(&possible);
 	close_profile(&p);
 	if (p.child.pid) {
 		bool started = p.child.go < 0;
