@@ -28,6 +28,7 @@ typedef int (*command_fn)(struct ctx *ctx);
 
 int cmd_prog_profile(struct ctx *ctx);
 int cmd_metric_list(struct ctx *ctx);
+int cmd_calibrate(struct ctx *ctx);
 
 /* A line for people, on stderr. */
 void note(const struct ctx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

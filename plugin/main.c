@@ -71,6 +71,8 @@ static const struct cmd cmds[] = {
 	{"prog", 1, "profile", 2, cmd_prog_profile},
 	/* bpftool: `m` is map. */
 	{"metric", 2, "list", 1, cmd_metric_list},
+	/* bpftool: `c` is cgroup. */
+	{"calibrate", 2, NULL, 0, cmd_calibrate},
 	{}};
 
 static bool is_word(const char *word, const char *full, size_t min)
@@ -97,6 +99,14 @@ static bool is_own_object(const char *object)
 		if (strcmp(c->object, "prog") && is_word(object, c->object, c->object_min))
 			return true;
 	return false;
+}
+
+/* `OBJECT COMMAND help`, or `COMMAND help` for what is no object. */
+static bool has_help(const struct cmd *cmd, int n, char **words)
+{
+	int at = cmd->command ? 2 : 1;
+
+	return n > at && !strcmp(words[at], "help");
 }
 
 static int version(const struct ctx *ctx)
@@ -238,7 +248,7 @@ int main(int argc, char **argv)
 	} else if ((show_help && !cmd) || !n || is_word(ctx.argv[0], "help", 1) ||
 		   (is_word(ctx.argv[0], "prog", 1) && n > 1 && is_word(ctx.argv[1], "help", 2))) {
 		status = help(&ctx, argc, argv);
-	} else if (cmd && (show_help || (n > 2 && !strcmp(ctx.argv[2], "help")))) {
+	} else if (cmd && (show_help || has_help(cmd, n, ctx.argv))) {
 		status = own_help(&ctx);
 	} else if (cmd && unknown) {
 		errmsg__usage(&err, "unknown option '%s'; see 'bpfcost help'", unknown);

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * calibrate: what measuring costs on this machine. For each method the floor (what it reads for an
+ * empty program, per run) and the added cost (by how much a run becomes slower).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <json-c/json.h>
+
+#include "cost.h"
+#include "ctx.h"
+#include "empty.skel.h"
+#include "json.h"
+#include "session.h"
+#include "stats_switch.h"
+
+static const struct method {
+	const char *name;
+	const char *metrics[3];
+	unsigned sample;
+	bool statistics;
+} methods[] = {
+	{.name = "kernel statistics", .statistics = true},
+	{.name = "ns", .metrics = {"ns"}},
+	{.name = "cycles", .metrics = {"cycles"}},
+	{.name = "instructions", .metrics = {"instructions"}},
+	{.name = "cycles instructions", .metrics = {"cycles", "instructions"}},
+	{.name = "cycles instructions, sample 64",
+	 .metrics = {"cycles", "instructions"},
+	 .sample = 64},
+	{.name = "ns, sample 64", .metrics = {"ns"}, .sample = 64},
+};
+
+#define N_METHODS	   (sizeof(methods) / sizeof(methods[0]))
+#define STATISTICS_RUNS	   50
+#define STATISTICS_BATCHES 41
+
+struct result {
+	struct session session; /* its floor, for a profiling method */
+	const struct floor *floor;
+	struct floor statistics;
+	struct cost without, with;
+	struct errmsg why; /* why it could not be measured */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int read_statistics(int fd, __u64 *ns, __u64 *runs)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int rc;
+
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
+	*ns = info.run_time_ns;
+	*runs = info.run_cnt;
+	return rc;
+}
+
+/* run_time_ns / run_cnt of an empty program. */
+static int statistics_floor(struct floor *f, int fd, struct errmsg *err)
+{
+	char packet[64] = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = STATISTICS_RUNS);
+	double ns[STATISTICS_BATCHES];
+	__u64 t[2], n[2];
+	int i, rc;
+
+	f->value = calloc(1, sizeof(*f->value));
+	f->low = calloc(1, sizeof(*f->low));
+	f->high = calloc(1, sizeof(*f->high));
+	if (!f->value || !f->low || !f->high)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	for (i = 0; i < STATISTICS_BATCHES; i++) {
+		rc = read_statistics(fd, &t[0], &n[0]) ?: bpf_prog_test_run_opts(fd, &opts) ?:
+		     read_statistics(fd, &t[1], &n[1]);
+		if (rc || n[1] == n[0])
+			return errmsg__fail(err, rc ? rc : -EIO,
+					    "the statistics are on, but nothing was counted");
+		ns[i] = (double)(t[1] - t[0]) / (n[1] - n[0]);
+	}
+	qsort(ns, STATISTICS_BATCHES, sizeof(*ns), compare);
+	f->n_metrics = 1;
+	f->value[0] = ns[STATISTICS_BATCHES / 2];
+	f->low[0] = ns[STATISTICS_BATCHES / 10];
+	f->high[0] = ns[STATISTICS_BATCHES - 1 - STATISTICS_BATCHES / 10];
+	return 0;
+}
+
+static int measure_statistics(struct result *r, const struct cost_meter *meter, int fd)
+{
+	int sw, rc;
+
+	sw = stats_switch__hold(&r->why);
+	if (sw < 0)
+		return sw;
+	rc = cost__measure(&r->with, meter, fd, 1, &r->why)
+		     ?: statistics_floor(&r->statistics, fd, &r->why);
+	r->floor = &r->statistics;
+	close(sw);
+	return rc;
+}
+
+static int measure_profiling(struct result *r, const struct method *m,
+			     const struct cost_meter *meter, int fd)
+{
+	struct prog prog = {.fd = -1};
+	struct profiler *p = NULL;
+	size_t i;
+	int rc, own;
+
+	r->session.opts.sample_every = m->sample;
+	for (i = 0; i < 3 && m->metrics[i]; i++) {
+		rc = session__add_metric(&r->session, m->metrics[i], &r->why);
+		if (rc)
+			return rc;
+	}
+	rc = session__open(&r->session, &r->why)
+		     ?: session__floor(&r->session, 1, &r->floor, &r->why);
+	if (rc)
+		return rc;
+	own = dup(fd);
+	if (own < 0)
+		return errmsg__fail(&r->why, -errno, "cannot duplicate an fd");
+	rc = prog__open_fd(&prog, own, &r->why) ?:
+	     profiler__open(&p, &r->session.opts, &prog, 0, &r->why) ?:
+	     profiler__attach(p, &r->why) ?:
+	     cost__measure(&r->with, meter, fd, m->sample ? m->sample : 1, &r->why);
+	profiler__close(p);
+	prog__close(&prog);
+	return rc;
+}
+
+static void print_added(FILE *out, bool has, double v, const char *unit)
+{
+	if (has)
+		fprintf(out, " %10.2f %-12s", v, unit);
+	else
+		fprintf(out, " %10s %-12s", "-", "");
+}
+
+static void show_plain(const struct ctx *ctx, const struct result *results)
+{
+	FILE *out = ctx->out;
+	size_t i, k;
+
+	fprintf(out, "What measuring costs here, a run of an empty program:\n\n");
+	fprintf(out, "%-32s %-23s %-23s %-23s %s\n", "method", " added time", " added instructions",
+		" added cycles", " floor (p10..p90)");
+	for (i = 0; i < N_METHODS; i++) {
+		const struct result *r = &results[i];
+
+		fprintf(out, "%-32s", methods[i].name);
+		if (!r->floor) {
+			fprintf(out, "  not measured: %s\n", r->why.text);
+			continue;
+		}
+		print_added(out, true, r->with.ns - r->without.ns, "ns");
+		print_added(out, r->with.has_instructions,
+			    r->with.instructions - r->without.instructions, "instructions");
+		print_added(out, r->with.has_cycles, r->with.cycles - r->without.cycles, "cycles");
+		for (k = 0; k < r->floor->n_metrics; k++)
+			fprintf(out, "%s %.2f (%.2f..%.2f) %s", k ? "," : " ", r->floor->value[k],
+				r->floor->low[k], r->floor->high[k],
+				methods[i].statistics ? "ns" : r->session.order[k]->unit);
+		fputc('\n', out);
+	}
+	if (results[0].floor)
+		fprintf(out,
+			"\nSwitching the kernel's statistics on costs every run of every program "
+			"%.2f ns.\n",
+			results[0].with.ns - results[0].without.ns);
+}
+
+static int put_method(struct json_object *array, const struct method *m, const struct result *r)
+{
+	struct json_object *obj = json_object_new_object(), *floors;
+	size_t k;
+	int rc;
+
+	rc = json__append(array, obj);
+	if (rc)
+		return rc;
+	rc = json__put(obj, "method", json_object_new_string(m->name));
+	if (rc || !r->floor)
+		return rc ?: json__put(obj, "error", json_object_new_string(r->why.text));
+	rc = json__put(obj, "added_ns", json__number(r->with.ns - r->without.ns));
+	if (!rc && r->with.has_instructions)
+		rc = json__put(obj, "added_instructions",
+			       json__number(r->with.instructions - r->without.instructions));
+	if (!rc && r->with.has_cycles)
+		rc = json__put(obj, "added_cycles",
+			       json__number(r->with.cycles - r->without.cycles));
+	floors = json_object_new_array();
+	rc = rc ?: json__put(obj, "floor", floors);
+	for (k = 0; !rc && k < r->floor->n_metrics; k++) {
+		struct json_object *f = json_object_new_object();
+		const char *name = m->statistics ? "run_time_ns" : r->session.order[k]->name;
+
+		rc = json__append(floors, f) ?:
+			json__put(f, "metric", json_object_new_string(name)) ?:
+			json__put(f, "floor", json__number(r->floor->value[k])) ?:
+			json__put(f, "floor_p10", json__number(r->floor->low[k])) ?:
+			json__put(f, "floor_p90", json__number(r->floor->high[k]));
+	}
+	return rc;
+}
+
+static int show_json(const struct ctx *ctx, const struct result *results)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+	int rc = array ? 0 : -ENOMEM;
+
+	for (i = 0; !rc && i < N_METHODS; i++)
+		rc = put_method(array, &methods[i], &results[i]);
+	if (!rc)
+		rc = json__print(ctx, array, false);
+	json_object_put(array);
+	return rc ? errmsg__fail(ctx->err, rc, "out of memory") : 0;
+}
+
+int cmd_calibrate(struct ctx *ctx)
+{
+	struct result *results = calloc(N_METHODS, sizeof(*results));
+	struct cost_meter meter = {-1, -1};
+	struct empty_bpf *skel = NULL;
+	char buf[128];
+	size_t i;
+	int fd, rc;
+
+	if (!results) {
+		rc = errmsg__fail(ctx->err, -ENOMEM, "out of memory");
+		goto cleanup;
+	}
+	for (i = 0; i < N_METHODS; i++)
+		session__init(&results[i].session, ctx);
+	if (ctx->argc || ctx->command) {
+		rc = errmsg__usage(ctx->err, "calibrate takes no arguments, got: '%s'",
+				   ctx->argc ? ctx->argv[0] : "--");
+		goto cleanup;
+	}
+	skel = empty_bpf__open_and_load();
+	if (!skel) {
+		rc = -errno;
+		errmsg__fail(ctx->err, rc, "cannot load the empty program: %s%s",
+			     errmsg__errno(rc, buf, sizeof(buf)),
+			     rc == -EPERM ? "; it needs CAP_BPF and CAP_PERFMON, for example: sudo"
+					  : "");
+		goto cleanup;
+	}
+	fd = bpf_program__fd(skel->progs.empty);
+	cost_meter__open(&meter);
+	for (i = 0; i < N_METHODS; i++) {
+		struct result *r = &results[i];
+
+		/* Just before, so that a drift of the clock speed hits both alike. */
+		rc = cost__measure(&r->without, &meter, fd,
+				   methods[i].sample ? methods[i].sample : 1, ctx->err);
+		if (rc)
+			goto cleanup;
+		rc = methods[i].statistics ? measure_statistics(r, &meter, fd)
+					   : measure_profiling(r, &methods[i], &meter, fd);
+		if (rc)
+			r->floor = NULL;
+	}
+	if (ctx->json) {
+		rc = show_json(ctx, results);
+	} else {
+		rc = 0;
+		show_plain(ctx, results);
+	}
+cleanup:
+	cost_meter__close(&meter);
+	empty_bpf__destroy(skel);
+	for (i = 0; results && i < N_METHODS; i++) {
+		session__close(&results[i].session);
+		floor__free(&results[i].statistics);
+	}
+	free(results);
+	return rc ? (int)ctx->err->status : EXIT_DONE;
+}
