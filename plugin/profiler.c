@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "caps.h"
 #include "counters.h"
 #include "profiler.h"
 #include "profiler.skel.h"
@@ -59,9 +60,10 @@ static int load_error(int rc, const struct prog *prog, const char *func, struct 
 	case EACCES:
 		return errmsg__fail(
 			err, rc,
-			"prog %u (%s): the kernel refuses entry and exit programs on it: %s; they "
-			"need "
-			"CAP_BPF and CAP_PERFMON (or root), and a host may forbid them altogether",
+			"prog %u (%s): the kernel refuses entry and exit programs on it: %s; no "
+			"capability is missing, so that this host or container forbids them. The "
+			"kernel's own run time may work: sysctl kernel.bpf_stats_enabled=1, then "
+			"'bpftool prog show'",
 			prog->id, prog->name, buf);
 	case ENOENT:
 		return errmsg__fail(err, rc, "prog %u (%s): its BTF has no function '%s' (ENOENT)",
@@ -88,13 +90,23 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		[PARAM_MULTIPLEXED] = opts->multiplexed,
 		[PARAM_SAMPLE] = opts->sample_every,
 	};
+	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
+	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
 	struct bpf_program *programs[2];
 	struct bpf_map *cpus;
 	struct profiler *p;
 	const char *name;
+	char missing[128];
 	size_t i;
 	int rc;
 
+	/* Without them the kernel hides the image and the BTF: ask before what they look like. */
+	if (caps__missing(needed, sizeof(needed) / sizeof(needed[0]), missing, sizeof(missing)))
+		return errmsg__fail(
+			err, -EPERM,
+			"prog %u (%s): to attach to it takes %s, which this process does "
+			"not have; run it as root, for example: sudo",
+			prog->id, prog->name, missing);
 	if (!prog->jited)
 		return errmsg__fail(err, -EOPNOTSUPP,
 				    "prog %u (%s): not JITed, so that nothing can be attached to "
