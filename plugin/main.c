@@ -133,12 +133,13 @@ static int version(const struct ctx *ctx)
 	return rc;
 }
 
-/* Help is no result: it goes to stderr, and what a parser gets is bpftool's `null`. */
+/* Help is no result: it goes to stderr. A parser gets what it gets from bpftool: null. */
 static int own_help(const struct ctx *ctx)
 {
-	fputs(help__text(), ctx->msg);
 	if (ctx->json)
 		fputs("null\n", ctx->out);
+	else
+		fputs(help__text(), ctx->msg);
 	return EXIT_DONE;
 }
 
@@ -147,7 +148,8 @@ static int help(const struct ctx *ctx, int argc, char **argv)
 {
 	if (!bpftool__has())
 		return own_help(ctx);
-	fputs(help__text(), ctx->msg);
+	if (!ctx->json)
+		fputs(help__text(), ctx->msg);
 	fflush(ctx->msg);
 	return bpftool__exec(ctx, argc, argv);
 }
