@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Help, man page, completion and the command itself hold to one list of words. The list is in the help
+# text; what it says is taken apart here.
+
+setup_file() {
+	load usage
+	mount_bpffs
+	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
+}
+
+teardown_file() {
+	load usage
+	umount_bpffs
+}
+
+setup() {
+	load usage
+	BPFTOOL=/nonexistent "$BPFCOST" help 2>"$T/help"
+}
+
+# One word a line, sorted.
+words() {
+	tr ' ' '\n' | sed '/^$/d' | sort -u
+}
+
+help_commands() { # "prog profile" as "prog:profile"
+	sed -nE 's/^ *bpfcost ([a-z]+)( ([a-z]+))?( .*)?$/\1:\3/p' "$T/help" | words
+}
+
+help_keywords() { # [func FUNC]
+	grep -Eo '\[[a-z]+ [A-Z]+\]' "$T/help" | sed 's/^.\([a-z]*\).*/\1/' | words
+}
+
+help_handles() {
+	sed -n 's/.*PROG *:=//p' "$T/help" | grep -Eo '\b[a-z]+\b' | words
+}
+
+help_options() {
+	sed -n '/OPTIONS *:=/,/^$/p' "$T/help" | grep -Eo -e '--?[A-Za-z]+' | words
+}
+
+help_metrics() {
+	sed -n '/METRIC *:=/,/;/p' "$T/help" | sed 's/.*:=//; s/;.*//' | grep -Eo '\b[a-z0-9_]+\b' | words
+}
+
+# A section of the man page's source.
+man_section() { # NAME
+	awk -v want="$1" '
+		/^(====|----)/ { if (last == want) on = 1; else if (on) exit }
+		on
+		{ last = $0 }' "$SRCDIR/Documentation/bpfcost.8.rst"
+}
+
+equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
+	diff -u "$2" "$3" || fail "$1 differ"
+}
+
+@test "the help text says something" {
+	[[ $(help_commands) == calibrate:$'\n'metric:list$'\n'prog:profile ]]
+	[[ $(help_keywords) == duration$'\n'func$'\n'interval$'\n'sample ]]
+	[[ $(help_handles) == all$'\n'id$'\n'name$'\n'pinned$'\n'tag ]]
+	[[ $(help_options | wc -l) == 10 ]]
+	[[ $(help_metrics | wc -l) == 7 ]]
+	# A terminal's width, no blanks at the end.
+	run -1 grep -E '.{81}| $' "$T/help"
+}
+
+@test "the command knows the words of the help text, and no other" {
+	local word
+
+	while IFS=: read -r object command; do
+		run -0 "$BPFCOST" "$object" ${command:+"$command"} help
+	done < <(help_commands)
+	while read -r word; do
+		refuses "'$word' needs a value" prog profile pinned "$BPFFS/t/alu0" "$word"
+	done < <(help_keywords)
+	for word in count repeat func2 intervals FUNC; do
+		refuses "unknown metric '$word'" prog profile pinned "$BPFFS/t/alu0" "$word" 1
+	done
+	while read -r word; do
+		[[ $word == all ]] || refuses "'$word' needs a value" prog profile "$word"
+	done < <(help_handles)
+	for word in -j -p -d --json --pretty --debug -f -m -n -L --bpffs --mapcompat --nomount; do
+		bpfcost "$word" prog profile
+		((status == 2)) && grep -q 'a program is missing' "$T/out" "$T/err" || fail "$word: $status"
+	done
+	equal metrics <(help_metrics) <("$BPFCOST" -j metric list |
+		jq -r '.[] | select(.family == "bpftool" or .family == "clock") | .metric' |
+		words)
+}
+
+@test "the man page has them" {
+	need_srcdir
+	local synopsis all word
+
+	synopsis=$(man_section SYNOPSIS | tr -d '*|')
+	equal commands <(help_commands) <(grep -Eo 'OPTIONS\] [a-z]+( [a-z]+)?' <<<"$synopsis" |
+		sed 's/.*\] //; s/$/:/; s/ \(.*\):/:\1/' | words)
+	equal keywords <(help_keywords) <(grep -Eo '\[[a-z]+ [A-Z]+\]' <<<"$synopsis" |
+		sed 's/^.\([a-z]*\).*/\1/' | words)
+	equal options <(help_options) <(man_section OPTIONS | grep -E '^-' |
+		grep -Eo -e '--?[A-Za-z]+' | words)
+	equal 'options in the synopsis' <(help_options) <(sed -n '/OPTIONS :=/,$p' <<<"$synopsis" |
+		grep -Eo -e '--?[A-Za-z]+' | words)
+	# Each keyword and command has a paragraph of its own.
+	equal 'keywords described' <(help_keywords) <(man_section 'prog profile' |
+		sed -n 's/^\*\*\([a-z]*\)\*\* \*[A-Z]*\*$/\1/p' | words)
+	while IFS=: read -r object command; do
+		[[ $(man_section "$object${command:+ $command}") ]] || fail "no section '$object $command'"
+	done < <(help_commands)
+	all=$(man_section 'metric list')
+	while read -r word; do
+		[[ $all == *"**$word**"* && $synopsis == *" $word "* ]] || fail "no metric $word"
+	done < <(help_metrics)
+	while read -r word; do
+		[[ $(man_section 'prog profile') == *"**$word**"* ]] || fail "no '$word'"
+	done < <(help_handles)
+}
+
+@test "the man page names the fields of the JSON output and the exit statuses" {
+	need_srcdir
+	local field text
+
+	text=$(man_section OUTPUT)
+	while read -r field; do
+		[[ $text == *"*$field*"* ]] || fail "no field '$field'"
+	done < <(grep -Eoh 'put\([a-z]+, "[a-z0-9_]+"' "$SRCDIR/plugin/view_json.c" |
+		sed 's/.*"\(.*\)"/\1/' | grep -vx time)
+	[[ $(man_section 'prog profile') == *'*time*'* ]]
+}
+
+# What completion offers for the last of these words.
+complete() { :; } # it is no interactive shell
+completes() { # WORD...
+	COMP_WORDS=("$BPFCOST" "$@")
+	COMP_CWORD=$#
+	_bpfcost
+	printf '%s\n' "${COMPREPLY[@]}" | words
+}
+
+@test "completion offers them" {
+	need_srcdir
+	# shellcheck source=plugin/bash-completion/bpfcost
+	source "$SRCDIR/plugin/bash-completion/bpfcost"
+	export BPFTOOL=/nonexistent
+	local object command
+
+	equal objects <({ help_commands | sed 's/:.*//' && echo help; } | words) <(completes '')
+	while IFS=: read -r object command; do
+		equal "commands of $object" <(printf '%s\nhelp\n' "$command" | words) <(completes "$object" '')
+	done < <(help_commands)
+	equal options <(help_options) <(completes -)
+	equal options <(help_options) <(completes prog profile id 1 -)
+	equal handles <({ help_handles && echo help; } | words) <(completes prog profile '')
+	equal 'keywords and metrics' <(
+		{
+			help_handles
+			help_keywords
+			echo --
+			"$BPFCOST" -j metric list |
+				jq -r '.[] | select(.available and .family != "pmu") | .metric'
+		} | words
+	) <(completes prog profile id 1 '')
+	[[ $(completes prog profile id 1 d) == duration* ]]
+	[[ $(completes prog profile id 1 -- '') == '' ]]
+	[[ $(completes -j prog profile id 1 dur) == duration ]]
+}
+
+@test "completion offers programs" {
+	need_srcdir
+	need_bpftool
+	# shellcheck source=plugin/bash-completion/bpfcost
+	source "$SRCDIR/plugin/bash-completion/bpfcost"
+	[[ $'\n'$(completes prog profile id '')$'\n' == *$'\n'$("$TARGET" id "$BPFFS/t/alu0")$'\n'* ]]
+	[[ $'\n'$(completes prog profile tag '')$'\n' == *$'\n'$("$TARGET" tag "$BPFFS/t/alu10")$'\n'* ]]
+	[[ $(completes prog profile name with_sub) == with_subprog* ]]
+	[[ $(completes prog profile pinned "$BPFFS/t/alu1000") == "$BPFFS/t/alu1000" ]]
+}
