@@ -6,7 +6,7 @@
  * What the profiler's BPF programs (progs/profiler.bpf.c) and plugin/profiler.c share.
  *
  * All state is per CPU and per target function, in one mmap()able array with the CPU as the key.
- * The value ends in one struct profiler_metric for each metric, so its size is set at load.
+ * The value ends in one struct profiler_event for each event, so its size is set at load.
  */
 
 /* Runs of one target that can be in flight on one CPU: nested by interrupts or by themselves, or
@@ -15,9 +15,9 @@
 #define PROFILER_SLOT_MASK (PROFILER_SLOTS - 1)
 
 /* Of the stack's 512 bytes a multiplexed read takes 24 a metric. */
-#define PROFILER_MAX_METRICS 16
+#define PROFILER_MAX_EVENTS 16
 
-struct profiler_metric {
+struct profiler_event {
 	/* Sums over the measured runs. enabled and running are kept when events are multiplexed. */
 	__u64 value;
 	__u64 enabled;
@@ -26,6 +26,11 @@ struct profiler_metric {
 	__u64 start[PROFILER_SLOTS];
 	__u64 start_enabled[PROFILER_SLOTS];
 	__u64 start_running[PROFILER_SLOTS];
+};
+
+struct profiler_clock {
+	__u64 value; /* ns */
+	__u64 start[PROFILER_SLOTS];
 };
 
 struct profiler_cpu {
@@ -41,7 +46,8 @@ struct profiler_cpu {
 
 	__u64 ctx[PROFILER_SLOTS];	/* the context address of the run in the slot; 0: free */
 	__u64 switches[PROFILER_SLOTS]; /* context switches of the task at entry */
-	struct profiler_metric metric[];
+	struct profiler_clock clock;
+	struct profiler_event event[];
 };
 
 /*
@@ -50,8 +56,8 @@ struct profiler_cpu {
  * has removed the branch that it decides; a move of an immediate is one.
  */
 enum profiler_param {
-	PARAM_METRICS,	   /* number of metrics; the clock, if any, is the last */
-	PARAM_EVENTS,	   /* number of them that are perf events */
+	PARAM_EVENTS,	   /* number of metrics that are perf events */
+	PARAM_CLOCK,	   /* the clock is a metric as well */
 	PARAM_MULTIPLEXED, /* events share counters: keep enabled and running times */
 	PARAM_SAMPLE,	   /* 0: every run; N: every Nth run of each CPU */
 	PARAM_TASKS,	   /* keep sums per process */
@@ -75,7 +81,7 @@ enum profiler_param {
 struct profiler_task {
 	__u64 measured;
 	char comm[16];
-	__u64 value[PROFILER_MAX_METRICS];
+	__u64 value[(PROFILER_MAX_EVENTS + 1)];
 };
 
 #endif

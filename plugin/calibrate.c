@@ -21,7 +21,7 @@
 
 static const struct method {
 	const char *name;
-	const char *metrics[3];
+	const char *metrics[2];
 	unsigned sample;
 	bool statistics;
 } methods[] = {
@@ -41,9 +41,8 @@ static const struct method {
 #define STATISTICS_BATCHES 41
 
 struct result {
-	struct session session; /* its floor, for a profiling method */
-	const struct floor *floor;
-	struct floor statistics;
+	struct floor floor; /* n_metrics 0: not measured */
+	const char *metric[2], *unit[2]; /* of the floors */
 	struct cost without, with;
 	struct errmsg why; /* why it could not be measured */
 };
@@ -106,39 +105,50 @@ static int measure_statistics(struct result *r, const struct cost_meter *meter, 
 	if (sw < 0)
 		return sw;
 	rc = cost__measure(&r->with, meter, fd, 1, &r->why)
-		     ?: statistics_floor(&r->statistics, fd, &r->why);
-	r->floor = &r->statistics;
+		     ?: statistics_floor(&r->floor, fd, &r->why);
+	r->metric[0] = "run_time_ns";
+	r->unit[0] = "ns";
 	close(sw);
 	return rc;
 }
 
 static int measure_profiling(struct result *r, const struct method *m,
-			     const struct cost_meter *meter, int fd)
+			     const struct cost_meter *meter, struct ctx *ctx, int fd)
 {
+	const struct floor *floor;
 	struct prog prog = {.fd = -1};
 	struct profiler *p = NULL;
+	struct session session;
 	size_t i;
 	int rc, own;
 
-	r->session.opts.sample_every = m->sample;
-	for (i = 0; i < 3 && m->metrics[i]; i++) {
-		rc = session__add_metric(&r->session, m->metrics[i], &r->why);
+	session__init(&session, ctx);
+	session.opts.sample_every = m->sample;
+	for (i = 0; i < 2 && m->metrics[i]; i++) {
+		rc = session__add_metric(&session, m->metrics[i], &r->why);
 		if (rc)
-			return rc;
+			goto cleanup;
+		r->metric[i] = m->metrics[i];
+		r->unit[i] = session.metric[i].unit;
 	}
-	rc = session__open(&r->session, &r->why)
-		     ?: session__floor(&r->session, 1, &r->floor, &r->why);
+	rc = session__open(&session, &r->why) ?: session__floor(&session, 1, &floor, &r->why);
 	if (rc)
-		return rc;
+		goto cleanup;
 	own = dup(fd);
-	if (own < 0)
-		return errmsg__fail(&r->why, -errno, "cannot duplicate an fd");
+	if (own < 0) {
+		rc = errmsg__fail(&r->why, -errno, "cannot duplicate an fd");
+		goto cleanup;
+	}
 	rc = prog__open_fd(&prog, own, &r->why) ?:
-	     profiler__open(&p, &r->session.opts, &prog, 0, &r->why) ?:
+	     profiler__open(&p, &session.opts, &prog, 0, &r->why) ?:
 	     profiler__attach(p, &r->why) ?:
-	     cost__measure(&r->with, meter, fd, m->sample ? m->sample : 1, &r->why);
+	     cost__measure(&r->with, meter, fd, m->sample ? m->sample : 1, &r->why) ?:
+	     floor__copy(&r->floor, floor);
+cleanup:
 	profiler__close(p);
 	prog__close(&prog);
+	/* Its counters are gone before the next method needs some. */
+	session__close(&session);
 	return rc;
 }
 
@@ -162,7 +172,7 @@ static void show_plain(const struct ctx *ctx, const struct result *results)
 		const struct result *r = &results[i];
 
 		fprintf(out, "%-32s", methods[i].name);
-		if (!r->floor) {
+		if (!r->floor.n_metrics) {
 			fprintf(out, "  not measured: %s\n", r->why.text);
 			continue;
 		}
@@ -170,13 +180,13 @@ static void show_plain(const struct ctx *ctx, const struct result *results)
 		print_added(out, r->with.has_instructions,
 			    r->with.instructions - r->without.instructions, "instructions");
 		print_added(out, r->with.has_cycles, r->with.cycles - r->without.cycles, "cycles");
-		for (k = 0; k < r->floor->n_metrics; k++)
-			fprintf(out, "%s %.2f (%.2f..%.2f) %s", k ? "," : " ", r->floor->value[k],
-				r->floor->low[k], r->floor->high[k],
-				methods[i].statistics ? "ns" : r->session.order[k]->unit);
+		for (k = 0; k < r->floor.n_metrics; k++)
+			fprintf(out, "%s %.2f (%.2f..%.2f) %s", k ? "," : " ", r->floor.value[k],
+				r->floor.low[k], r->floor.high[k],
+				r->unit[k]);
 		fputc('\n', out);
 	}
-	if (results[0].floor)
+	if (results[0].floor.n_metrics)
 		fprintf(out,
 			"\nSwitching the kernel's statistics on costs every run of every program "
 			"%.2f ns.\n",
@@ -193,7 +203,7 @@ static int put_method(struct json_object *array, const struct method *m, const s
 	if (rc)
 		return rc;
 	rc = json__put(obj, "method", json_object_new_string(m->name));
-	if (rc || !r->floor)
+	if (rc || !r->floor.n_metrics)
 		return rc ?: json__put(obj, "error", json_object_new_string(r->why.text));
 	rc = json__put(obj, "added_ns", json__number(r->with.ns - r->without.ns));
 	if (!rc && r->with.has_instructions)
@@ -204,15 +214,14 @@ static int put_method(struct json_object *array, const struct method *m, const s
 			       json__number(r->with.cycles - r->without.cycles));
 	floors = json_object_new_array();
 	rc = rc ?: json__put(obj, "floor", floors);
-	for (k = 0; !rc && k < r->floor->n_metrics; k++) {
+	for (k = 0; !rc && k < r->floor.n_metrics; k++) {
 		struct json_object *f = json_object_new_object();
-		const char *name = m->statistics ? "run_time_ns" : r->session.order[k]->name;
 
 		rc = json__append(floors, f) ?:
-			json__put(f, "metric", json_object_new_string(name)) ?:
-			json__put(f, "floor", json__number(r->floor->value[k])) ?:
-			json__put(f, "floor_p10", json__number(r->floor->low[k])) ?:
-			json__put(f, "floor_p90", json__number(r->floor->high[k]));
+			json__put(f, "metric", json_object_new_string(r->metric[k])) ?:
+			json__put(f, "floor", json__number(r->floor.value[k])) ?:
+			json__put(f, "floor_p10", json__number(r->floor.low[k])) ?:
+			json__put(f, "floor_p90", json__number(r->floor.high[k]));
 	}
 	return rc;
 }
@@ -244,8 +253,6 @@ int cmd_calibrate(struct ctx *ctx)
 		rc = errmsg__fail(ctx->err, -ENOMEM, "out of memory");
 		goto cleanup;
 	}
-	for (i = 0; i < N_METHODS; i++)
-		session__init(&results[i].session, ctx);
 	if (ctx->argc || ctx->command) {
 		rc = errmsg__usage(ctx->err, "calibrate takes no arguments, got: '%s'",
 				   ctx->argc ? ctx->argv[0] : "--");
@@ -271,9 +278,9 @@ int cmd_calibrate(struct ctx *ctx)
 		if (rc)
 			goto cleanup;
 		rc = methods[i].statistics ? measure_statistics(r, &meter, fd)
-					   : measure_profiling(r, &methods[i], &meter, fd);
+					   : measure_profiling(r, &methods[i], &meter, ctx, fd);
 		if (rc)
-			r->floor = NULL;
+			floor__free(&r->floor);
 	}
 	if (ctx->json) {
 		rc = show_json(ctx, results);
@@ -284,10 +291,8 @@ int cmd_calibrate(struct ctx *ctx)
 cleanup:
 	cost_meter__close(&meter);
 	empty_bpf__destroy(skel);
-	for (i = 0; results && i < N_METHODS; i++) {
-		session__close(&results[i].session);
-		floor__free(&results[i].statistics);
-	}
+	for (i = 0; results && i < N_METHODS; i++)
+		floor__free(&results[i].floor);
 	free(results);
 	return rc ? (int)ctx->err->status : EXIT_DONE;
 }

@@ -27,7 +27,6 @@ static int open_counter(uint64_t config)
 		.size = sizeof(attr),
 		.config = config,
 		.exclude_user = 1,
-		.pinned = 1,
 	};
 
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

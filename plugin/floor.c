@@ -36,6 +36,31 @@ void floor__free(struct floor *f)
 	memset(f, 0, sizeof(*f));
 }
 
+static int alloc(struct floor *f, size_t n_metrics)
+{
+	f->value = calloc(n_metrics, sizeof(*f->value));
+	f->low = calloc(n_metrics, sizeof(*f->low));
+	f->high = calloc(n_metrics, sizeof(*f->high));
+	if (f->value && f->low && f->high)
+		return 0;
+	floor__free(f);
+	return -ENOMEM;
+}
+
+int floor__copy(struct floor *to, const struct floor *from)
+{
+	size_t size = from->n_metrics * sizeof(double);
+
+	memset(to, 0, sizeof(*to));
+	if (alloc(to, from->n_metrics))
+		return -ENOMEM;
+	to->n_metrics = from->n_metrics;
+	memcpy(to->value, from->value, size);
+	memcpy(to->low, from->low, size);
+	memcpy(to->high, from->high, size);
+	return 0;
+}
+
 static int run_batch(int fd)
 {
 	char packet[64] = {};
@@ -130,12 +155,10 @@ int floor__measure(struct floor *f, const struct profiler_opts *opts, unsigned a
 		goto cleanup;
 
 	reading = calloc(opts->n_metrics * BATCHES, sizeof(*reading));
-	f->value = calloc(opts->n_metrics, sizeof(*f->value));
-	f->low = calloc(opts->n_metrics, sizeof(*f->low));
-	f->high = calloc(opts->n_metrics, sizeof(*f->high));
-	rc = sample__init(&s[0], opts->n_cpus, opts->n_metrics)
-		     ?: sample__init(&s[1], opts->n_cpus, opts->n_metrics);
-	if (rc || !reading || !f->value || !f->low || !f->high) {
+	rc = alloc(f, opts->n_metrics) ?:
+	     sample__init(&s[0], opts->n_cpus, opts->n_metrics) ?:
+	     sample__init(&s[1], opts->n_cpus, opts->n_metrics);
+	if (rc || !reading) {
 		rc = errmsg__fail(err, -ENOMEM, "out of memory");
 		goto cleanup;
 	}

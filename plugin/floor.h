@@ -22,6 +22,8 @@ struct floor {
 /* Measures it by BPF_PROG_TEST_RUN of a program of our own. */
 int floor__measure(struct floor *f, const struct profiler_opts *opts, unsigned args,
 		   struct errmsg *err);
+/* -ENOMEM. */
+int floor__copy(struct floor *to, const struct floor *from);
 void floor__free(struct floor *f);
 
 #endif

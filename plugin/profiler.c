@@ -85,8 +85,8 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		   size_t func, struct errmsg *err)
 {
 	__s32 params[PARAM_MAX] = {
-		[PARAM_METRICS] = opts->n_metrics,
 		[PARAM_EVENTS] = opts->n_events,
+		[PARAM_CLOCK] = opts->n_metrics > opts->n_events,
 		[PARAM_MULTIPLEXED] = opts->multiplexed,
 		[PARAM_SAMPLE] = opts->sample_every,
 	};
@@ -125,7 +125,7 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	p->opts = *opts;
 	p->prog_id = prog->id;
 	p->cpus = MAP_FAILED;
-	p->stride = sizeof(struct profiler_cpu) + opts->n_metrics * sizeof(struct profiler_metric);
+	p->stride = sizeof(struct profiler_cpu) + opts->n_events * sizeof(struct profiler_event);
 
 	p->skel = profiler_bpf__open();
 	if (!p->skel) {
@@ -263,10 +263,14 @@ int profiler__read(struct profiler *p, struct sample *s)
 		for (i = 0; i < s->n_metrics; i++) {
 			struct sample_metric *m = &s->metric[cpu * s->n_metrics + i];
 
-			m->value = c->metric[i].value;
-			m->enabled = c->metric[i].enabled;
-			m->running = c->metric[i].running;
-			if (p->opts.multiplexed)
+			if (i < p->opts.n_events) {
+				m->value = c->event[i].value;
+				m->enabled = c->event[i].enabled;
+				m->running = c->event[i].running;
+			} else {
+				m->value = c->clock.value;
+			}
+			if (p->opts.multiplexed && i < p->opts.n_events)
 				continue;
 			/* Nothing shares a counter, so that the times are only for show: those of
 			 * the event, which the kernel keeps, or of the clock, which never stops. */

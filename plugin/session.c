@@ -22,9 +22,9 @@ int session__add_metric(struct session *s, const char *word, struct errmsg *err)
 	size_t i;
 	int rc;
 
-	if (s->n_metrics == PROFILER_MAX_METRICS)
+	if (s->n_metrics == SESSION_MAX_METRICS)
 		return errmsg__usage(err, "at most %d metrics at once; '%s' is one more",
-				     PROFILER_MAX_METRICS, word);
+				     SESSION_MAX_METRICS, word);
 	m = &s->metric[s->n_metrics];
 	memset(m, 0, sizeof(*m));
 	rc = metrics__parse(word, s->ctx->sysfs_root, m, err);

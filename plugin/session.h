@@ -13,12 +13,14 @@
  * What one measurement needs once, however many programs it looks at: the metrics, their counters,
  * the map that hands them to BPF, and the floors.
  */
+#define SESSION_MAX_METRICS PROFILER_MAX_EVENTS
+
 struct session {
 	struct ctx *ctx;
-	struct metric metric[PROFILER_MAX_METRICS];
+	struct metric metric[SESSION_MAX_METRICS];
 	size_t n_metrics;
 	/* The same in the order of results: bpftool's table, others as they came, the clock. */
-	const struct metric *order[PROFILER_MAX_METRICS];
+	const struct metric *order[SESSION_MAX_METRICS];
 	struct profiler_opts opts;
 	struct counters *counters;		/* NULL without events */
 	struct floor floor[FLOOR_MAX_ARGS + 1]; /* by number of arguments, measured when needed */

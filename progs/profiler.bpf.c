@@ -65,34 +65,41 @@ static __always_inline __u64 switches(void)
 	return voluntary + involuntary;
 }
 
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 /* bpf_perf_event_read() returns the counter or a small negative errno; a counter that begins at 0
  * never gets as far. */
 static __always_inline int is_error(__u64 v)
 {
-	return (__s64)v < 0;
+	return unlikely((__s64)v < 0);
 }
 
-/* Reads metric @i into @v. A failed read leaves its errno in @v->counter. */
-static __always_inline void read_metric(struct bpf_perf_event_value *v, __u32 key, int i)
+/*
+ * Loops over the events are unrolled: each step that is left after the verifier has removed what
+ * cannot be reached costs one instruction for its parameter, and the first one too many ends them.
+ */
+#define for_each_event(i)                                                                          \
+	_Pragma("clang loop unroll(full)") for (i = 0; i < PROFILER_MAX_EVENTS &&                  \
+						       i < param(PARAM_EVENTS);                    \
+						i++)
+
+/* Reads all metrics. A failed read leaves its errno in counter. */
+static __always_inline void read_events(struct bpf_perf_event_value *v, __u32 cpu)
 {
+	__u32 key = cpu * param(PARAM_EVENTS);
 	long err;
+	int i;
 
-	if (i >= param(PARAM_EVENTS)) {
-		v->counter = bpf_ktime_get_ns();
-	} else if (param(PARAM_MULTIPLEXED)) {
-		err = bpf_perf_event_read_value(&events, key + i, v, sizeof(*v));
-		if (err)
-			v->counter = err;
+	if (param(PARAM_MULTIPLEXED)) {
+		for_each_event (i) {
+			err = bpf_perf_event_read_value(&events, key + i, &v[i], sizeof(v[i]));
+			if (err)
+				v[i].counter = err;
+		}
 	} else {
-		v->counter = bpf_perf_event_read(&events, key + i);
+		for_each_event (i)
+			v[i].counter = bpf_perf_event_read(&events, key + i);
 	}
-}
-
-/* What is kept by slot is in arrays of 8 bytes a slot. Seen from here, the slot has index 0: with
- * the first slot, which nearly every run gets, there is no index to add. */
-static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32 slot)
-{
-	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
 }
 
 /* The slot of an entry, or PROFILER_SLOTS. */
@@ -125,12 +132,19 @@ static __always_inline __u32 find_run(struct profiler_cpu *c, __u64 *ctx)
 	return PROFILER_SLOTS;
 }
 
+/* What is kept by slot is in arrays of 8 bytes a slot. Seen from here, the slot has index 0: with
+ * the first slot, which nearly every run gets, there is no index to add. */
+static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32 slot)
+{
+	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
+}
+
 SEC("fentry/target")
 int bpfcost_entry(__u64 *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), key, slot;
+	__u32 cpu = bpf_get_smp_processor_id(), slot;
+	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
 	struct profiler_cpu *c, *run;
-	struct bpf_perf_event_value v;
 	int i;
 
 	c = bpf_map_lookup_elem(&cpus, &cpu);
@@ -147,7 +161,7 @@ int bpfcost_entry(__u64 *ctx)
 	}
 
 	run = c;
-	if (c->ctx[0]) {
+	if (unlikely(c->ctx[0])) {
 		slot = find_free(c, ctx);
 		if (slot >= PROFILER_SLOTS) {
 			c->full++;
@@ -160,28 +174,31 @@ int bpfcost_entry(__u64 *ctx)
 	run->ctx[0] = (__u64)ctx;
 	run->switches[0] = switches();
 
-	key = cpu * param(PARAM_EVENTS);
-#pragma clang loop unroll(full)
-	for (i = PROFILER_MAX_METRICS - 1; i >= 0; i--) {
-		if (i >= param(PARAM_METRICS))
-			continue;
-		read_metric(&v, key, i);
-		run->metric[i].start[0] = v.counter;
-		if (param(PARAM_MULTIPLEXED)) {
-			run->metric[i].start_enabled[0] = v.enabled;
-			run->metric[i].start_running[0] = v.running;
+	if (param(PARAM_MULTIPLEXED)) {
+		read_events(v, cpu);
+		for_each_event (i) {
+			run->event[i].start[0] = v[i].counter;
+			run->event[i].start_enabled[0] = v[i].enabled;
+			run->event[i].start_running[0] = v[i].running;
 		}
+	} else {
+		__u32 key = cpu * param(PARAM_EVENTS);
+
+		for_each_event (i)
+			run->event[i].start[0] = bpf_perf_event_read(&events, key + i);
 	}
+	if (param(PARAM_CLOCK))
+		run->clock.start[0] = bpf_ktime_get_ns();
 	return 0;
 }
 
 SEC("fexit/target")
 int bpfcost_exit(__u64 *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), key, slot;
-	struct bpf_perf_event_value v[PROFILER_MAX_METRICS];
+	__u32 cpu = bpf_get_smp_processor_id(), slot;
+	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
 	struct profiler_cpu *c, *run;
-	__u64 error = 0;
+	__u64 error = 0, now = 0;
 	int i;
 
 	if (param(PARAM_SAMPLE)) {
@@ -190,18 +207,18 @@ int bpfcost_exit(__u64 *ctx)
 			return 0;
 	}
 
-	key = cpu * param(PARAM_EVENTS);
-#pragma clang loop unroll(full)
-	for (i = 0; i < PROFILER_MAX_METRICS; i++)
-		if (i < param(PARAM_METRICS))
-			read_metric(&v[i], key, i);
+	if (param(PARAM_CLOCK))
+		now = bpf_ktime_get_ns();
+	read_events(v, cpu);
 
-	c = bpf_map_lookup_elem(&cpus, &cpu);
-	if (!c)
-		return 0;
+	if (!param(PARAM_SAMPLE)) {
+		c = bpf_map_lookup_elem(&cpus, &cpu);
+		if (!c)
+			return 0;
+	}
 
 	run = c;
-	if (c->ctx[0] != (__u64)ctx) {
+	if (unlikely(c->ctx[0] != (__u64)ctx)) {
 		slot = find_run(c, ctx);
 		if (slot >= PROFILER_SLOTS) {
 			/* With sampling, the usual exit of a run that was left out. */
@@ -215,22 +232,18 @@ int bpfcost_exit(__u64 *ctx)
 	if (param(PARAM_SAMPLE))
 		c->in_flight--;
 
-	if (run->switches[0] != switches()) {
+	if (unlikely(run->switches[0] != switches())) {
 		c->switched++;
 		return 0;
 	}
 
-#pragma clang loop unroll(full)
-	for (i = 0; i < PROFILER_MAX_METRICS; i++) {
-		__u64 start, end = v[i].counter;
+	/* Negative: an errno at entry, or one at exit, or a counter that went back, which was
+	 * exchanged because its CPU was offline meanwhile. */
+	for_each_event (i) {
+		__u64 start = run->event[i].start[0];
 
-		if (i >= param(PARAM_METRICS))
-			continue;
-		start = run->metric[i].start[0];
-		v[i].counter = end - start;
-		/* A counter that went back was exchanged: its CPU was offline meanwhile. */
-		if (i < param(PARAM_EVENTS))
-			error |= start | end | v[i].counter;
+		v[i].counter -= start;
+		error |= v[i].counter | start;
 	}
 	if (param(PARAM_EVENTS) && is_error(error)) {
 		c->lost_read++;
@@ -238,17 +251,14 @@ int bpfcost_exit(__u64 *ctx)
 	}
 
 	c->measured++;
-#pragma clang loop unroll(full)
-	for (i = 0; i < PROFILER_MAX_METRICS; i++) {
-		struct profiler_metric *m = &c->metric[i], *at = &run->metric[i];
-
-		if (i >= param(PARAM_METRICS))
-			continue;
-		m->value += v[i].counter;
+	for_each_event (i) {
+		c->event[i].value += v[i].counter;
 		if (param(PARAM_MULTIPLEXED)) {
-			m->enabled += v[i].enabled - at->start_enabled[0];
-			m->running += v[i].running - at->start_running[0];
+			c->event[i].enabled += v[i].enabled - run->event[i].start_enabled[0];
+			c->event[i].running += v[i].running - run->event[i].start_running[0];
 		}
 	}
+	if (param(PARAM_CLOCK))
+		c->clock.value += now - run->clock.start[0];
 	return 0;
 }
