@@ -22,6 +22,7 @@
 struct profiler {
 	struct profiler_opts opts;
 	struct profiler_bpf *skel;
+	struct bpf_program *entry_prog, *exit_prog;
 	struct bpf_link *entry, *exit;
 	__u32 prog_id;
 	void *cpus; /* mmap()ed: read without system calls */
@@ -92,12 +93,10 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	};
 	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
 	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
-	struct bpf_program *programs[2];
 	struct bpf_map *cpus;
 	struct profiler *p;
 	const char *name;
 	char missing[128];
-	size_t i;
 	int rc;
 
 	/* Without them the kernel hides the image and the BTF: ask before what they look like. */
@@ -133,19 +132,22 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		goto cleanup;
 	}
 	cpus = p->skel->maps.cpus;
-	programs[0] = p->skel->progs.bpfcost_exit;
-	programs[1] = p->skel->progs.bpfcost_entry;
-	for (i = 0; i < 2; i++) {
-		rc = bpf_program__set_attach_target(programs[i], prog->fd, name);
-		if (rc) {
-			load_error(rc, prog, name, err);
-			goto cleanup;
-		}
-		rc = set_params(programs[i], params);
-		if (rc) {
-			errmsg__fail(err, rc, "cannot set the profiler's parameters");
-			goto cleanup;
-		}
+	p->entry_prog = p->skel->progs.bpfcost_entry;
+	p->exit_prog = opts->multiplexed ? p->skel->progs.bpfcost_exit_mx
+					 : p->skel->progs.bpfcost_exit;
+	bpf_program__set_autoload(opts->multiplexed ? p->skel->progs.bpfcost_exit
+						    : p->skel->progs.bpfcost_exit_mx,
+				  false);
+	rc = bpf_program__set_attach_target(p->entry_prog, prog->fd, name) ?:
+	     bpf_program__set_attach_target(p->exit_prog, prog->fd, name);
+	if (rc) {
+		load_error(rc, prog, name, err);
+		goto cleanup;
+	}
+	rc = set_params(p->entry_prog, params) ?: set_params(p->exit_prog, params);
+	if (rc) {
+		errmsg__fail(err, rc, "cannot set the profiler's parameters");
+		goto cleanup;
 	}
 	rc = bpf_map__set_max_entries(cpus, opts->n_cpus)
 		     ?: bpf_map__set_value_size(cpus, p->stride);
@@ -202,10 +204,10 @@ static int attach_error(int rc, struct profiler *p, struct errmsg *err)
 
 int profiler__attach(struct profiler *p, struct errmsg *err)
 {
-	p->exit = bpf_program__attach_trace(p->skel->progs.bpfcost_exit);
+	p->exit = bpf_program__attach_trace(p->exit_prog);
 	if (!p->exit)
 		return attach_error(-errno, p, err);
-	p->entry = bpf_program__attach_trace(p->skel->progs.bpfcost_entry);
+	p->entry = bpf_program__attach_trace(p->entry_prog);
 	if (!p->entry)
 		return attach_error(-errno, p, err);
 	return 0;
@@ -238,11 +240,11 @@ int profiler__read(struct profiler *p, struct sample *s)
 	s->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	s->sample_every = p->opts.sample_every;
 	s->multiplexed = p->opts.multiplexed;
-	rc = prog__recursion_misses(bpf_program__fd(p->skel->progs.bpfcost_entry), &s->entry_missed,
+	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed,
 				    &known);
 	if (rc)
 		return rc;
-	rc = prog__recursion_misses(bpf_program__fd(p->skel->progs.bpfcost_exit), &s->exit_missed,
+	rc = prog__recursion_misses(bpf_program__fd(p->exit_prog), &s->exit_missed,
 				    &known);
 	if (rc)
 		return rc;

@@ -83,25 +83,6 @@ static __always_inline int is_error(__u64 v)
 						       i < param(PARAM_EVENTS);                    \
 						i++)
 
-/* Reads all metrics. A failed read leaves its errno in counter. */
-static __always_inline void read_events(struct bpf_perf_event_value *v, __u32 cpu)
-{
-	__u32 key = cpu * param(PARAM_EVENTS);
-	long err;
-	int i;
-
-	if (param(PARAM_MULTIPLEXED)) {
-		for_each_event (i) {
-			err = bpf_perf_event_read_value(&events, key + i, &v[i], sizeof(v[i]));
-			if (err)
-				v[i].counter = err;
-		}
-	} else {
-		for_each_event (i)
-			v[i].counter = bpf_perf_event_read(&events, key + i);
-	}
-}
-
 /* The slot of an entry, or PROFILER_SLOTS. */
 static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 {
@@ -139,33 +120,29 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
 }
 
-SEC("fentry/target")
-int bpfcost_entry(__u64 *ctx)
+/* Entry, but for the readings: the place for them, or NULL if this run is not measured. */
+static __always_inline struct profiler_cpu *begin(__u64 *ctx, __u32 cpu)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), slot;
-	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
 	struct profiler_cpu *c, *run;
-	int i;
+	__u32 slot;
 
 	c = bpf_map_lookup_elem(&cpus, &cpu);
 	if (!c)
-		return 0;
-
+		return NULL;
 	if (param(PARAM_SAMPLE)) {
 		__u64 n = c->entries;
 
 		c->entries = n + 1;
 		if (n != c->next)
-			return 0;
+			return NULL;
 		c->next = n + param(PARAM_SAMPLE);
 	}
-
 	run = c;
 	if (unlikely(c->ctx[0])) {
 		slot = find_free(c, ctx);
 		if (slot >= PROFILER_SLOTS) {
 			c->full++;
-			return 0;
+			return NULL;
 		}
 		run = run_of(c, slot);
 	}
@@ -173,91 +150,172 @@ int bpfcost_entry(__u64 *ctx)
 		c->in_flight++;
 	run->ctx[0] = (__u64)ctx;
 	run->switches[0] = switches();
+	return run;
+}
 
-	if (param(PARAM_MULTIPLEXED)) {
-		read_events(v, cpu);
+SEC("fentry/target")
+int bpfcost_entry(__u64 *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), key;
+	struct profiler_cpu *run;
+	int i;
+
+	run = begin(ctx, cpu);
+	if (!run)
+		return 0;
+	if (param(PARAM_EVENTS)) {
+		key = cpu * param(PARAM_EVENTS);
 		for_each_event (i) {
-			run->event[i].start[0] = v[i].counter;
-			run->event[i].start_enabled[0] = v[i].enabled;
-			run->event[i].start_running[0] = v[i].running;
-		}
-	} else {
-		__u32 key = cpu * param(PARAM_EVENTS);
+			struct profiler_event *e = &run->event[i];
 
-		for_each_event (i)
-			run->event[i].start[0] = bpf_perf_event_read(&events, key + i);
+			if (param(PARAM_MULTIPLEXED)) {
+				struct bpf_perf_event_value v = {};
+				long err;
+
+				err = bpf_perf_event_read_value(&events, key + i, &v, sizeof(v));
+				e->start[0] = err ? err : v.counter;
+				e->start_enabled[0] = v.enabled;
+				e->start_running[0] = v.running;
+			} else {
+				e->start[0] = bpf_perf_event_read(&events, key + i);
+			}
+		}
 	}
 	if (param(PARAM_CLOCK))
 		run->clock.start[0] = bpf_ktime_get_ns();
 	return 0;
 }
 
-SEC("fexit/target")
-int bpfcost_exit(__u64 *ctx)
+/* The run that ends here, or NULL if it has no entry, which is counted. */
+static __always_inline struct profiler_cpu *find_entry(struct profiler_cpu *c, __u64 *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), slot;
-	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
-	struct profiler_cpu *c, *run;
-	__u64 error = 0, now = 0;
-	int i;
+	__u32 slot;
 
-	if (param(PARAM_SAMPLE)) {
-		c = bpf_map_lookup_elem(&cpus, &cpu);
-		if (!c || !c->in_flight)
-			return 0;
-	}
+	if (!unlikely(c->ctx[0] != (__u64)ctx))
+		return c;
+	slot = find_run(c, ctx);
+	if (slot < PROFILER_SLOTS)
+		return run_of(c, slot);
+	/* With sampling, this is the usual exit of a run that was left out. */
+	if (!param(PARAM_SAMPLE))
+		c->lost_pair++;
+	return NULL;
+}
 
-	if (param(PARAM_CLOCK))
-		now = bpf_ktime_get_ns();
-	read_events(v, cpu);
-
-	if (!param(PARAM_SAMPLE)) {
-		c = bpf_map_lookup_elem(&cpus, &cpu);
-		if (!c)
-			return 0;
-	}
-
-	run = c;
-	if (unlikely(c->ctx[0] != (__u64)ctx)) {
-		slot = find_run(c, ctx);
-		if (slot >= PROFILER_SLOTS) {
-			/* With sampling, the usual exit of a run that was left out. */
-			if (!param(PARAM_SAMPLE))
-				c->lost_pair++;
-			return 0;
-		}
-		run = run_of(c, slot);
-	}
+/* Frees the slot. False if the run went to sleep or was preempted, which is counted. */
+static __always_inline int in_one_piece(struct profiler_cpu *c, struct profiler_cpu *run)
+{
 	run->ctx[0] = 0;
 	if (param(PARAM_SAMPLE))
 		c->in_flight--;
-
 	if (unlikely(run->switches[0] != switches())) {
 		c->switched++;
 		return 0;
 	}
+	return 1;
+}
 
-	/* Negative: an errno at entry, or one at exit, or a counter that went back, which was
-	 * exchanged because its CPU was offline meanwhile. */
+/* Most exits that sampling left without an entry end here, before anything is read. */
+static __always_inline int nothing_to_end(__u32 cpu)
+{
+	struct profiler_cpu *c;
+
+	if (!param(PARAM_SAMPLE))
+		return 0;
+	c = bpf_map_lookup_elem(&cpus, &cpu);
+	return !c || !c->in_flight;
+}
+
+/* A program of its own for PARAM_MULTIPLEXED: with three values for each event on the stack, short
+ * instructions would not reach them in the other one. */
+SEC("fexit/target")
+int bpfcost_exit_mx(__u64 *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
+	__u32 key = cpu * param(PARAM_EVENTS);
+	struct profiler_cpu *c, *run;
+	__u64 error = 0, now = 0;
+	int i;
+
+	if (nothing_to_end(cpu))
+		return 0;
+	if (param(PARAM_CLOCK))
+		now = bpf_ktime_get_ns();
+	for_each_event (i) {
+		long err = bpf_perf_event_read_value(&events, key + i, &v[i], sizeof(v[i]));
+
+		if (err)
+			v[i].counter = err;
+	}
+	c = bpf_map_lookup_elem(&cpus, &cpu);
+	if (!c)
+		return 0;
+	run = find_entry(c, ctx);
+	if (!run || !in_one_piece(c, run))
+		return 0;
 	for_each_event (i) {
 		__u64 start = run->event[i].start[0];
 
 		v[i].counter -= start;
 		error |= v[i].counter | start;
 	}
-	if (param(PARAM_EVENTS) && is_error(error)) {
+	if (is_error(error)) {
 		c->lost_read++;
 		return 0;
 	}
-
 	c->measured++;
 	for_each_event (i) {
 		c->event[i].value += v[i].counter;
-		if (param(PARAM_MULTIPLEXED)) {
-			c->event[i].enabled += v[i].enabled - run->event[i].start_enabled[0];
-			c->event[i].running += v[i].running - run->event[i].start_running[0];
-		}
+		c->event[i].enabled += v[i].enabled - run->event[i].start_enabled[0];
+		c->event[i].running += v[i].running - run->event[i].start_running[0];
 	}
+	if (param(PARAM_CLOCK))
+		c->clock.value += now - run->clock.start[0];
+	return 0;
+}
+
+SEC("fexit/target")
+int bpfcost_exit(__u64 *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 v[PROFILER_MAX_EVENTS], error = 0, now = 0;
+	struct profiler_cpu *c, *run;
+	int i;
+
+	if (nothing_to_end(cpu))
+		return 0;
+	if (param(PARAM_CLOCK))
+		now = bpf_ktime_get_ns();
+	if (param(PARAM_EVENTS)) {
+		__u32 key = cpu * param(PARAM_EVENTS);
+
+		for_each_event (i)
+			v[i] = bpf_perf_event_read(&events, key + i);
+	}
+	c = bpf_map_lookup_elem(&cpus, &cpu);
+	if (!c)
+		return 0;
+	run = find_entry(c, ctx);
+	if (!run || !in_one_piece(c, run))
+		return 0;
+	if (param(PARAM_EVENTS)) {
+		/* Negative: an errno at entry, or one at exit, or a counter that went back, which
+		 * was exchanged because its CPU was offline meanwhile. */
+		for_each_event (i) {
+			__u64 start = run->event[i].start[0];
+
+			v[i] -= start;
+			error |= v[i] | start;
+		}
+		if (is_error(error)) {
+			c->lost_read++;
+			return 0;
+		}
+		for_each_event (i)
+			c->event[i].value += v[i];
+	}
+	c->measured++;
 	if (param(PARAM_CLOCK))
 		c->clock.value += now - run->clock.start[0];
 	return 0;
