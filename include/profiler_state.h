@@ -5,8 +5,8 @@
 /*
  * What the profiler's BPF programs (progs/profiler.bpf.c) and plugin/profiler.c share.
  *
- * All state is per CPU and per target function, in one mmap()able array with the CPU as the key.
- * The value ends in one struct profiler_event for each event, so its size is set at load.
+ * All state is per CPU and per target function, in one mmap()able array map of one element: struct
+ * profiler_cpu for each CPU, which ends in a struct profiler_event for each event.
  */
 
 /* Runs of one target that can be in flight on one CPU: nested by interrupts or by themselves, or
@@ -22,6 +22,10 @@ struct profiler_event {
 	__u64 value;
 	__u64 enabled;
 	__u64 running;
+	/* At the exit that is under way. */
+	__u64 end;
+	__u64 end_enabled;
+	__u64 end_running;
 	/* At entry, by slot. */
 	__u64 start[PROFILER_SLOTS];
 	__u64 start_enabled[PROFILER_SLOTS];
@@ -30,6 +34,7 @@ struct profiler_event {
 
 struct profiler_clock {
 	__u64 value; /* ns */
+	__u64 end;
 	__u64 start[PROFILER_SLOTS];
 };
 
@@ -40,10 +45,12 @@ struct profiler_cpu {
 	__u64 lost_read; /* a counter could not be read */
 	__u64 full;	 /* entries that found no slot (their exits are in lost_pair) */
 	/* Sampling only: */
-	__u64 entries;	 /* all entries */
-	__u64 next;	 /* the value of entries at which the next run is measured */
-	__u64 in_flight; /* slots taken */
+	__u64 entries; /* all entries */
+	__u64 next;    /* the value of entries at which the next run is measured */
+	__u64 deep;    /* slots other than the first that are taken */
+	__u64 exiting; /* context of the last exit (PARAM_UNGUARDED only) */
 
+	__u64 key[PROFILER_SLOTS];	/* of the first event on this CPU, the same for each slot */
 	__u64 ctx[PROFILER_SLOTS];	/* the context address of the run in the slot; 0: free */
 	__u64 switches[PROFILER_SLOTS]; /* context switches of the task at entry */
 	struct profiler_clock clock;
@@ -56,17 +63,21 @@ struct profiler_cpu {
  * has removed the branch that it decides; a move of an immediate is one.
  */
 enum profiler_param {
-	PARAM_EVENTS,	   /* number of metrics that are perf events */
-	PARAM_CLOCK,	   /* the clock is a metric as well */
-	PARAM_MULTIPLEXED, /* events share counters: keep enabled and running times */
-	PARAM_SAMPLE,	   /* 0: every run; N: every Nth run of each CPU */
-	PARAM_TASKS,	   /* keep sums per process */
-	PARAM_HISTOGRAM,   /* keep the distribution of metric 0 */
-	PARAM_FLOOR,	   /* floor of metric 0, taken off in the histogram */
+	PARAM_EVENTS,	 /* number of metrics that are perf events */
+	PARAM_CLOCK,	 /* the clock is a metric as well */
+	PARAM_UNGUARDED, /* the kernel lets an exit program interrupt itself (before 5.12) */
+	PARAM_SAMPLE,	 /* 0: every run; N: every Nth run of each CPU */
+	PARAM_TASKS,	 /* keep sums per process */
+	PARAM_HISTOGRAM, /* keep the distribution of metric 0 */
+	PARAM_FLOOR,	 /* floor of metric 0, taken off in the histogram */
+	PARAM_CPUS,	 /* highest possible CPU id + 1 */
+	PARAM_STRIDE,	 /* size of one CPU's state */
 	PARAM_MAX,
 };
 
 #define PROFILER_PARAM_MAGIC 0x6bc05700
+/* In the same way, the operand of the 64-bit move that gets the address of the state. */
+#define PROFILER_CPUS_MAGIC 0x6bc05800
 
 /* Histogram of metric 0: values below 8 have a bucket each, above each power of two is cut into 8
  * equal parts, so that a bucket is at most an eighth of its value wide. */

@@ -25,12 +25,14 @@ struct profiler {
 	struct bpf_program *entry_prog, *exit_prog;
 	struct bpf_link *entry, *exit;
 	__u32 prog_id;
+	int cpus_fd;
 	void *cpus; /* mmap()ed: read without system calls */
 	size_t cpus_size, stride;
 };
 
-/* Replaces the parameters in a program's instructions: see enum profiler_param. */
-static int set_params(struct bpf_program *prog, const __s32 *params)
+/* Replaces the parameters and the address of the state in a program's instructions: see enum
+ * profiler_param. */
+static int set_params(struct bpf_program *prog, const __s32 *params, int cpus_fd)
 {
 	size_t n = bpf_program__insn_cnt(prog), i;
 	struct bpf_insn *insns;
@@ -45,6 +47,12 @@ static int set_params(struct bpf_program *prog, const __s32 *params)
 
 		if (insns[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) && which < PARAM_MAX)
 			insns[i].imm = params[which];
+		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) &&
+		    insns[i].imm == PROFILER_CPUS_MAGIC) {
+			insns[i].src_reg = BPF_PSEUDO_MAP_VALUE;
+			insns[i].imm = cpus_fd;
+			insns[i + 1].imm = 0;
+		}
 	}
 	rc = bpf_program__set_insns(prog, insns, n);
 	free(insns);
@@ -88,15 +96,19 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	__s32 params[PARAM_MAX] = {
 		[PARAM_EVENTS] = opts->n_events,
 		[PARAM_CLOCK] = opts->n_metrics > opts->n_events,
-		[PARAM_MULTIPLEXED] = opts->multiplexed,
 		[PARAM_SAMPLE] = opts->sample_every,
 	};
 	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
 	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
-	struct bpf_map *cpus;
+	LIBBPF_OPTS(bpf_map_create_opts, map_opts, .map_flags = BPF_F_MMAPABLE);
+	__typeof__(((struct profiler_bpf *)0)->progs) *progs;
+	struct bpf_program *each;
 	struct profiler *p;
 	const char *name;
-	char missing[128];
+	char missing[128], buf[128];
+	size_t cpu, slot;
+	bool guarded;
+	__u64 misses;
 	int rc;
 
 	/* Without them the kernel hides the image and the BTF: ask before what they look like. */
@@ -124,50 +136,74 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	p->opts = *opts;
 	p->prog_id = prog->id;
 	p->cpus = MAP_FAILED;
+	p->cpus_fd = -1;
 	p->stride = sizeof(struct profiler_cpu) + opts->n_events * sizeof(struct profiler_event);
+
+	p->cpus_size = opts->n_cpus * p->stride;
+	/* Kernels that guard against recursion count it (both 5.12, commit ca06f55b9002). */
+	rc = prog__recursion_misses(prog->fd, &misses, &guarded);
+	if (rc) {
+		errmsg__fail(err, rc, "prog %u (%s): cannot read its info: %s", prog->id,
+			     prog->name, errmsg__errno(rc, buf, sizeof(buf)));
+		goto cleanup;
+	}
+	params[PARAM_UNGUARDED] = !guarded;
+	params[PARAM_CPUS] = opts->n_cpus;
+	params[PARAM_STRIDE] = p->stride;
+	p->cpus_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bpfcost_cpus", sizeof(__u32), p->cpus_size,
+				    1, &map_opts);
+	if (p->cpus_fd < 0) {
+		rc = -errno;
+		errmsg__fail(err, rc, "cannot create the map of the profiler's counters: %s",
+			     errmsg__errno(rc, buf, sizeof(buf)));
+		goto cleanup;
+	}
 
 	p->skel = profiler_bpf__open();
 	if (!p->skel) {
 		rc = errmsg__fail(err, -errno, "cannot open the profiler's programs");
 		goto cleanup;
 	}
-	cpus = p->skel->maps.cpus;
-	p->entry_prog = p->skel->progs.bpfcost_entry;
-	p->exit_prog = opts->multiplexed ? p->skel->progs.bpfcost_exit_mx
-					 : p->skel->progs.bpfcost_exit;
-	bpf_program__set_autoload(opts->multiplexed ? p->skel->progs.bpfcost_exit
-						    : p->skel->progs.bpfcost_exit_mx,
-				  false);
-	rc = bpf_program__set_attach_target(p->entry_prog, prog->fd, name) ?:
-	     bpf_program__set_attach_target(p->exit_prog, prog->fd, name);
+	progs = &p->skel->progs;
+	p->entry_prog = opts->multiplexed ? progs->bpfcost_entry_mx : progs->bpfcost_entry;
+	p->exit_prog = opts->multiplexed ? progs->bpfcost_exit_mx : progs->bpfcost_exit;
+	bpf_object__for_each_program(each, p->skel->obj)
+		bpf_program__set_autoload(each, each == p->entry_prog || each == p->exit_prog);
+	rc = bpf_program__set_attach_target(p->entry_prog, prog->fd, name)
+		     ?: bpf_program__set_attach_target(p->exit_prog, prog->fd, name);
 	if (rc) {
 		load_error(rc, prog, name, err);
 		goto cleanup;
 	}
-	rc = set_params(p->entry_prog, params) ?: set_params(p->exit_prog, params);
+	rc = set_params(p->entry_prog, params, p->cpus_fd)
+		     ?: set_params(p->exit_prog, params, p->cpus_fd);
 	if (rc) {
 		errmsg__fail(err, rc, "cannot set the profiler's parameters");
 		goto cleanup;
 	}
-	rc = bpf_map__set_max_entries(cpus, opts->n_cpus)
-		     ?: bpf_map__set_value_size(cpus, p->stride);
-	if (!rc && opts->n_events)
+	if (opts->n_events) {
 		rc = bpf_map__reuse_fd(p->skel->maps.events, opts->events_fd);
-	if (rc) {
-		errmsg__fail(err, rc, "cannot set up the profiler's maps");
-		goto cleanup;
+		if (rc) {
+			errmsg__fail(err, rc, "cannot hand the counters to the profiler");
+			goto cleanup;
+		}
 	}
 	rc = profiler_bpf__load(p->skel);
 	if (rc) {
 		load_error(rc, prog, name, err);
 		goto cleanup;
 	}
-	p->cpus_size = opts->n_cpus * p->stride;
-	p->cpus = mmap(NULL, p->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(cpus), 0);
+	p->cpus = mmap(NULL, p->cpus_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->cpus_fd, 0);
 	if (p->cpus == MAP_FAILED) {
 		rc = -errno;
 		errmsg__fail(err, rc, "cannot map the profiler's counters");
 		goto cleanup;
+	}
+	for (cpu = 0; cpu < opts->n_cpus; cpu++) {
+		struct profiler_cpu *c = p->cpus + cpu * p->stride;
+
+		for (slot = 0; slot < PROFILER_SLOTS; slot++)
+			c->key[slot] = cpu * opts->n_events;
 	}
 	*out = p;
 	return 0;
@@ -240,12 +276,10 @@ int profiler__read(struct profiler *p, struct sample *s)
 	s->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	s->sample_every = p->opts.sample_every;
 	s->multiplexed = p->opts.multiplexed;
-	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed,
-				    &known);
+	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed, &known);
 	if (rc)
 		return rc;
-	rc = prog__recursion_misses(bpf_program__fd(p->exit_prog), &s->exit_missed,
-				    &known);
+	rc = prog__recursion_misses(bpf_program__fd(p->exit_prog), &s->exit_missed, &known);
 	if (rc)
 		return rc;
 	s->missed_known = known;
@@ -260,8 +294,9 @@ int profiler__read(struct profiler *p, struct sample *s)
 			.lost_read = c->lost_read,
 			.full = c->full,
 			.entries = c->entries,
-			.in_flight = c->in_flight,
 		};
+		for (i = 0; i < PROFILER_SLOTS; i++)
+			s->cpu[cpu].in_flight += c->ctx[i] != 0;
 		for (i = 0; i < s->n_metrics; i++) {
 			struct sample_metric *m = &s->metric[cpu * s->n_metrics + i];
 
@@ -296,5 +331,7 @@ void profiler__close(struct profiler *p)
 	if (p->cpus != MAP_FAILED)
 		munmap(p->cpus, p->cpus_size);
 	profiler_bpf__destroy(p->skel);
+	if (p->cpus_fd >= 0)
+		close(p->cpus_fd);
 	free(p);
 }

@@ -25,14 +25,6 @@ struct task_struct {
 	unsigned long nivcsw;
 } __attribute__((preserve_access_index));
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct profiler_cpu);
-} cpus SEC(".maps");
-
 /* Key: CPU * number of events + event. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -47,6 +39,21 @@ struct {
 		asm volatile("%0 = %1" : "=r"(__v) : "i"(PROFILER_PARAM_MAGIC + (which))); \
 		__v;                                                                       \
 	})
+
+/*
+ * The state of a CPU. It is in the only element of an array map, which plugin/profiler.c makes and
+ * whose address it puts in here: half the instructions of a lookup, inlined as it is. A macro,
+ * because a function would return NULL for a wrong CPU, and that would be looked at once more.
+ */
+#define STATE(c, cpu)                                                                 \
+	do {                                                                          \
+		void *__cpus;                                                         \
+                                                                                      \
+		if ((cpu) >= (__u64)param(PARAM_CPUS))                                \
+			return 0;                                                     \
+		asm volatile("%0 = %1 ll" : "=r"(__cpus) : "i"(PROFILER_CPUS_MAGIC)); \
+		(c) = __cpus + (cpu)*param(PARAM_STRIDE);                             \
+	} while (0)
 
 /* How often the current task was switched out. A run in an interrupt sees the count of the task
  * that was interrupted, which cannot change before the interrupt ends. */
@@ -78,10 +85,14 @@ static __always_inline int is_error(__u64 v)
  * Loops over the events are unrolled: each step that is left after the verifier has removed what
  * cannot be reached costs one instruction for its parameter, and the first one too many ends them.
  */
-#define for_each_event(i)                                                                          \
-	_Pragma("clang loop unroll(full)") for (i = 0; i < PROFILER_MAX_EVENTS &&                  \
-						       i < param(PARAM_EVENTS);                    \
+#define for_each_event(i)                                                         \
+	_Pragma("clang loop unroll(full)") for (i = 0; i < PROFILER_MAX_EVENTS && \
+						       i < param(PARAM_EVENTS);   \
 						i++)
+
+/* Loads that the compiler shall not do ahead: each register that it needs for them is saved and
+ * restored by every run. */
+#define ONCE(x) (*(volatile __u64 *)&(x))
 
 /* The slot of an entry, or PROFILER_SLOTS. */
 static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
@@ -92,11 +103,11 @@ static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 	 * has counted that in the exit program's recursion_misses. */
 #pragma clang loop unroll(full)
 	for (i = 0; i < PROFILER_SLOTS; i++)
-		if (c->ctx[i] == (__u64)ctx)
+		if (ONCE(c->ctx[i]) == (__u64)ctx)
 			return i;
 #pragma clang loop unroll(full)
 	for (i = 0; i < PROFILER_SLOTS; i++)
-		if (!c->ctx[i])
+		if (!ONCE(c->ctx[i]))
 			return i;
 	return PROFILER_SLOTS;
 }
@@ -108,7 +119,7 @@ static __always_inline __u32 find_run(struct profiler_cpu *c, __u64 *ctx)
 
 #pragma clang loop unroll(full)
 	for (i = 1; i < PROFILER_SLOTS; i++)
-		if (c->ctx[i] == (__u64)ctx)
+		if (ONCE(c->ctx[i]) == (__u64)ctx)
 			return i;
 	return PROFILER_SLOTS;
 }
@@ -120,203 +131,149 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
 }
 
-/* Entry, but for the readings: the place for them, or NULL if this run is not measured. */
-static __always_inline struct profiler_cpu *begin(__u64 *ctx, __u32 cpu)
-{
-	struct profiler_cpu *c, *run;
-	__u32 slot;
-
-	c = bpf_map_lookup_elem(&cpus, &cpu);
-	if (!c)
-		return NULL;
-	if (param(PARAM_SAMPLE)) {
-		__u64 n = c->entries;
-
-		c->entries = n + 1;
-		if (n != c->next)
-			return NULL;
-		c->next = n + param(PARAM_SAMPLE);
-	}
-	run = c;
-	if (unlikely(c->ctx[0])) {
-		slot = find_free(c, ctx);
-		if (slot >= PROFILER_SLOTS) {
-			c->full++;
-			return NULL;
-		}
-		run = run_of(c, slot);
-	}
-	if (param(PARAM_SAMPLE) && !run->ctx[0])
-		c->in_flight++;
-	run->ctx[0] = (__u64)ctx;
-	run->switches[0] = switches();
-	return run;
-}
+/* What both entry programs do but for reading: a macro, as the one for the exit programs. */
+#define ENTRY(read)                                  \
+	__u64 cpu = bpf_get_smp_processor_id(), now; \
+	struct profiler_cpu *c, *run;                \
+	__u32 slot;                                  \
+	int i;                                       \
+                                                     \
+	STATE(c, cpu);                               \
+	if (param(PARAM_SAMPLE)) {                   \
+		__u64 n = c->entries;                \
+                                                     \
+		c->entries = n + 1;                  \
+		if (n != c->next)                    \
+			return 0;                    \
+		c->next = n + param(PARAM_SAMPLE);   \
+	}                                            \
+	now = switches();                            \
+	run = c;                                     \
+	if (unlikely(ONCE(c->ctx[0]))) {             \
+		slot = find_free(c, ctx);            \
+		if (slot >= PROFILER_SLOTS) {        \
+			c->full++;                   \
+			return 0;                    \
+		}                                    \
+		run = run_of(c, slot);               \
+		if (slot && !ONCE(run->ctx[0]))      \
+			c->deep++;                   \
+	}                                            \
+	ONCE(run->ctx[0]) = (__u64)ctx;              \
+	run->switches[0] = now;                      \
+	for_each_event(i) read;                      \
+	if (param(PARAM_CLOCK))                      \
+	run->clock.start[0] = bpf_ktime_get_ns()
 
 SEC("fentry/target")
 int bpfcost_entry(__u64 *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), key;
-	struct profiler_cpu *run;
-	int i;
-
-	run = begin(ctx, cpu);
-	if (!run)
-		return 0;
-	if (param(PARAM_EVENTS)) {
-		key = cpu * param(PARAM_EVENTS);
-		for_each_event (i) {
-			struct profiler_event *e = &run->event[i];
-
-			if (param(PARAM_MULTIPLEXED)) {
-				struct bpf_perf_event_value v = {};
-				long err;
-
-				err = bpf_perf_event_read_value(&events, key + i, &v, sizeof(v));
-				e->start[0] = err ? err : v.counter;
-				e->start_enabled[0] = v.enabled;
-				e->start_running[0] = v.running;
-			} else {
-				e->start[0] = bpf_perf_event_read(&events, key + i);
-			}
-		}
-	}
-	if (param(PARAM_CLOCK))
-		run->clock.start[0] = bpf_ktime_get_ns();
+	ENTRY(run->event[i].start[0] = bpf_perf_event_read(&events, run->key[0] + i));
 	return 0;
 }
 
-/* The run that ends here, or NULL if it has no entry, which is counted. */
-static __always_inline struct profiler_cpu *find_entry(struct profiler_cpu *c, __u64 *ctx)
+/* For events that share counters: keeps enabled and running times. */
+SEC("fentry/target")
+int bpfcost_entry_mx(__u64 *ctx)
 {
-	__u32 slot;
+	ENTRY(({
+		struct bpf_perf_event_value v = {};
+		long err = bpf_perf_event_read_value(&events, run->key[0] + i, &v, sizeof(v));
 
-	if (!unlikely(c->ctx[0] != (__u64)ctx))
-		return c;
-	slot = find_run(c, ctx);
-	if (slot < PROFILER_SLOTS)
-		return run_of(c, slot);
-	/* With sampling, this is the usual exit of a run that was left out. */
-	if (!param(PARAM_SAMPLE))
-		c->lost_pair++;
-	return NULL;
-}
-
-/* Frees the slot. False if the run went to sleep or was preempted, which is counted. */
-static __always_inline int in_one_piece(struct profiler_cpu *c, struct profiler_cpu *run)
-{
-	run->ctx[0] = 0;
-	if (param(PARAM_SAMPLE))
-		c->in_flight--;
-	if (unlikely(run->switches[0] != switches())) {
-		c->switched++;
-		return 0;
-	}
-	return 1;
-}
-
-/* Most exits that sampling left without an entry end here, before anything is read. */
-static __always_inline int nothing_to_end(__u32 cpu)
-{
-	struct profiler_cpu *c;
-
-	if (!param(PARAM_SAMPLE))
-		return 0;
-	c = bpf_map_lookup_elem(&cpus, &cpu);
-	return !c || !c->in_flight;
-}
-
-/* A program of its own for PARAM_MULTIPLEXED: with three values for each event on the stack, short
- * instructions would not reach them in the other one. */
-SEC("fexit/target")
-int bpfcost_exit_mx(__u64 *ctx)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct bpf_perf_event_value v[PROFILER_MAX_EVENTS];
-	__u32 key = cpu * param(PARAM_EVENTS);
-	struct profiler_cpu *c, *run;
-	__u64 error = 0, now = 0;
-	int i;
-
-	if (nothing_to_end(cpu))
-		return 0;
-	if (param(PARAM_CLOCK))
-		now = bpf_ktime_get_ns();
-	for_each_event (i) {
-		long err = bpf_perf_event_read_value(&events, key + i, &v[i], sizeof(v[i]));
-
-		if (err)
-			v[i].counter = err;
-	}
-	c = bpf_map_lookup_elem(&cpus, &cpu);
-	if (!c)
-		return 0;
-	run = find_entry(c, ctx);
-	if (!run || !in_one_piece(c, run))
-		return 0;
-	for_each_event (i) {
-		__u64 start = run->event[i].start[0];
-
-		v[i].counter -= start;
-		error |= v[i].counter | start;
-	}
-	if (is_error(error)) {
-		c->lost_read++;
-		return 0;
-	}
-	c->measured++;
-	for_each_event (i) {
-		c->event[i].value += v[i].counter;
-		c->event[i].enabled += v[i].enabled - run->event[i].start_enabled[0];
-		c->event[i].running += v[i].running - run->event[i].start_running[0];
-	}
-	if (param(PARAM_CLOCK))
-		c->clock.value += now - run->clock.start[0];
+		run->event[i].start[0] = err ? err : v.counter;
+		run->event[i].start_enabled[0] = v.enabled;
+		run->event[i].start_running[0] = v.running;
+	}));
 	return 0;
 }
+
+/*
+ * What both exit programs do but for reading. The readings are kept in the state of the CPU, since
+ * a stack costs more instructions; no other exit program of this target can run on the CPU before
+ * this one has ended, because the kernel guards against it. Before 5.12 it did not: there,
+ * PARAM_UNGUARDED, a run whose readings another one has replaced is lost.
+ */
+#define EXIT(read)                                                                                \
+	__u64 cpu = bpf_get_smp_processor_id(), error = 0, now;                                   \
+	struct profiler_cpu *c, *run;                                                             \
+	__u32 slot;                                                                               \
+	int i;                                                                                    \
+                                                                                                  \
+	STATE(c, cpu);                                                                            \
+	/* Most exits that sampling left without an entry end here. */                            \
+	if (param(PARAM_SAMPLE) && c->ctx[0] != (__u64)ctx && !c->deep)                           \
+		return 0;                                                                         \
+	if (param(PARAM_UNGUARDED))                                                               \
+		c->exiting = (__u64)ctx;                                                          \
+	if (param(PARAM_CLOCK))                                                                   \
+		c->clock.end = bpf_ktime_get_ns();                                                \
+	for_each_event(i) read;                                                                   \
+	now = switches();                                                                         \
+                                                                                                  \
+	run = c;                                                                                  \
+	if (unlikely(c->ctx[0] != (__u64)ctx)) {                                                  \
+		slot = find_run(c, ctx);                                                          \
+		if (slot >= PROFILER_SLOTS) {                                                     \
+			/* With sampling, the usual exit of a run that was left out. */           \
+			if (!param(PARAM_SAMPLE))                                                 \
+				c->lost_pair++;                                                   \
+			return 0;                                                                 \
+		}                                                                                 \
+		run = run_of(c, slot);                                                            \
+		c->deep--;                                                                        \
+	}                                                                                         \
+	run->ctx[0] = 0;                                                                          \
+	if (unlikely(run->switches[0] != now)) {                                                  \
+		c->switched++;                                                                    \
+		return 0;                                                                         \
+	}                                                                                         \
+	if (param(PARAM_UNGUARDED) && c->exiting != (__u64)ctx) {                                 \
+		c->lost_pair++;                                                                   \
+		return 0;                                                                         \
+	}                                                                                         \
+	/* Negative: an errno at entry, or one at exit, or a counter that went back, which was */ \
+	/* exchanged because its CPU was offline meanwhile. */                                    \
+	for_each_event(i)                                                                         \
+	{                                                                                         \
+		__u64 start = run->event[i].start[0], value = ONCE(c->event[i].end) - start;      \
+                                                                                                  \
+		error |= value | start;                                                           \
+		c->event[i].value += value;                                                       \
+	}                                                                                         \
+	if (is_error(error)) {                                                                    \
+		for_each_event(i) c->event[i].value -= c->event[i].end - run->event[i].start[0];  \
+		c->lost_read++;                                                                   \
+		return 0;                                                                         \
+	}                                                                                         \
+	c->measured++;                                                                            \
+	if (param(PARAM_CLOCK))                                                                   \
+	c->clock.value += c->clock.end - run->clock.start[0]
 
 SEC("fexit/target")
 int bpfcost_exit(__u64 *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	__u64 v[PROFILER_MAX_EVENTS], error = 0, now = 0;
-	struct profiler_cpu *c, *run;
-	int i;
+	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i));
+	return 0;
+}
 
-	if (nothing_to_end(cpu))
-		return 0;
-	if (param(PARAM_CLOCK))
-		now = bpf_ktime_get_ns();
-	if (param(PARAM_EVENTS)) {
-		__u32 key = cpu * param(PARAM_EVENTS);
+/* For events that share counters: keeps enabled and running times. */
+SEC("fexit/target")
+int bpfcost_exit_mx(__u64 *ctx)
+{
+	EXIT(({
+		struct bpf_perf_event_value v = {};
+		long err = bpf_perf_event_read_value(&events, c->key[0] + i, &v, sizeof(v));
 
-		for_each_event (i)
-			v[i] = bpf_perf_event_read(&events, key + i);
+		c->event[i].end = err ? err : v.counter;
+		c->event[i].end_enabled = v.enabled;
+		c->event[i].end_running = v.running;
+	}));
+	for_each_event(i)
+	{
+		struct profiler_event *e = &c->event[i];
+
+		e->enabled += e->end_enabled - run->event[i].start_enabled[0];
+		e->running += e->end_running - run->event[i].start_running[0];
 	}
-	c = bpf_map_lookup_elem(&cpus, &cpu);
-	if (!c)
-		return 0;
-	run = find_entry(c, ctx);
-	if (!run || !in_one_piece(c, run))
-		return 0;
-	if (param(PARAM_EVENTS)) {
-		/* Negative: an errno at entry, or one at exit, or a counter that went back, which
-		 * was exchanged because its CPU was offline meanwhile. */
-		for_each_event (i) {
-			__u64 start = run->event[i].start[0];
-
-			v[i] -= start;
-			error |= v[i] | start;
-		}
-		if (is_error(error)) {
-			c->lost_read++;
-			return 0;
-		}
-		for_each_event (i)
-			c->event[i].value += v[i];
-	}
-	c->measured++;
-	if (param(PARAM_CLOCK))
-		c->clock.value += now - run->clock.start[0];
 	return 0;
 }
