@@ -28,6 +28,7 @@ struct profiler {
 	int cpus_fd;
 	void *cpus; /* mmap()ed: read without system calls */
 	size_t cpus_size, stride;
+	__u64 *lost_pair; /* by CPU, as it was when the entry program was detached */
 };
 
 /* Replaces the parameters and the address of the state in a program's instructions: see enum
@@ -140,6 +141,11 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	p->stride = sizeof(struct profiler_cpu) + opts->n_events * sizeof(struct profiler_event);
 
 	p->cpus_size = opts->n_cpus * p->stride;
+	p->lost_pair = calloc(opts->n_cpus, sizeof(*p->lost_pair));
+	if (!p->lost_pair) {
+		rc = errmsg__fail(err, -ENOMEM, "out of memory");
+		goto cleanup;
+	}
 	/* Kernels that guard against recursion count it (both 5.12, commit ca06f55b9002). */
 	rc = prog__recursion_misses(prog->fd, &misses, &guarded);
 	if (rc) {
@@ -251,6 +257,14 @@ int profiler__attach(struct profiler *p, struct errmsg *err)
 
 void profiler__detach_entry(struct profiler *p)
 {
+	const struct profiler_cpu *c;
+	size_t cpu;
+
+	/* From now on runs have an exit program only: they are not in the window, and not lost. */
+	for (cpu = 0; p->entry && cpu < p->opts.n_cpus; cpu++) {
+		c = p->cpus + cpu * p->stride;
+		p->lost_pair[cpu] = c->lost_pair;
+	}
 	bpf_link__destroy(p->entry);
 	p->entry = NULL;
 }
@@ -290,7 +304,7 @@ int profiler__read(struct profiler *p, struct sample *s)
 		s->cpu[cpu] = (struct sample_cpu){
 			.measured = c->measured,
 			.switched = c->switched,
-			.lost_pair = c->lost_pair,
+			.lost_pair = p->entry ? c->lost_pair : p->lost_pair[cpu],
 			.lost_read = c->lost_read,
 			.full = c->full,
 			.entries = c->entries,
@@ -333,5 +347,6 @@ void profiler__close(struct profiler *p)
 	profiler_bpf__destroy(p->skel);
 	if (p->cpus_fd >= 0)
 		close(p->cpus_fd);
+	free(p->lost_pair);
 	free(p);
 }
