@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef SELFTESTS_BEHAVIOUR_H
+#define SELFTESTS_BEHAVIOUR_H
+
+/*
+ * What differs from kernel to kernel, as data. A test names the behaviours that it needs, never a
+ * version: distributions backport, and configurations leave out. Each behaviour is probed, and the
+ * probe never asks the statistics themselves what it is that they should count, or a broken kernel
+ * would be taken for an old one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bits, so that a test can need several. */
+enum behaviour {
+	BH_RECURSION_MISSES = 1 << 0,
+	BH_SLEEPABLE_COUNTED = 1 << 1,
+	BH_SYSCALL_PROG = 1 << 2,
+	BH_USERFAULTFD = 1 << 3,
+	BH_PIDFD_GETFD = 1 << 4,
+	BH_USER_NS = 1 << 5,
+	BH_FENTRY_KERNEL = 1 << 6,
+	BH_FENTRY_BPF = 1 << 7,
+	BH_FMOD_RET = 1 << 8,
+	BH_FSESSION = 1 << 9,
+	BH_SLEEPABLE_FENTRY = 1 << 10,
+	BH_LSM = 1 << 11,
+	BH_STRUCT_OPS_RUN = 1 << 12,
+	BH_ITER = 1 << 13,
+	BH_TIMER = 1 << 14,
+	BH_WORKQUEUE = 1 << 15,
+	BH_TRACEPOINT = 1 << 16,
+	BH_KPROBE = 1 << 17,
+	BH_UPROBE = 1 << 18,
+	BH_KPROBE_MULTI = 1 << 19,
+	BH_NET_NS = 1 << 20,
+};
+
+struct behaviour_info {
+	enum behaviour bit;
+	const char *name;
+	const char *since;    /* the first release that has it */
+	const char *what;     /* what is different from there on */
+	const char *probe_by; /* how we find out */
+	/* 0: this kernel has it; else a negative errno of what was refused. */
+	int (*probe)(void);
+};
+
+/* Ends with an entry without a name. */
+extern const struct behaviour_info behaviours[];
+
+/* Looks for all of @needs. Returns true if all are there, else false, with what is missing, since
+ * when it exists, and what the probe was told, in @why. */
+bool behaviour__have(unsigned int needs, char *why, size_t size);
+
+#endif
