@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The sysctl and the fds share one switch: one old tool with the sysctl and any number of new ones
+ * with fds, none of which can switch another one off.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "btest.h"
+
+#define LENGTH 6 /* of the sequences that are tried exhaustively */
+
+enum op {
+	OP_SYSCTL_0,
+	OP_SYSCTL_1,
+	OP_OPEN,
+	OP_CLOSE_OLDEST,
+	OP_CLOSE_NEWEST,
+	OPS,
+};
+
+/* What the kernel should be: two numbers. */
+struct model {
+	int sysctl;
+	int fds[LENGTH];
+	int count;
+};
+
+static const char *describe(const enum op *ops, int count, char *buf, size_t size)
+{
+	static const char *const names[OPS] = {
+		[OP_SYSCTL_0] = "sysctl=0", [OP_SYSCTL_1] = "sysctl=1", [OP_OPEN] = "open",
+		[OP_CLOSE_OLDEST] = "close-oldest", [OP_CLOSE_NEWEST] = "close-newest",
+	};
+	size_t used = 0;
+
+	for (int i = 0; i < count && used < size; i++)
+		used += snprintf(buf + used, size - used, "%s%s", i ? ", " : "", names[ops[i]]);
+	return buf;
+}
+
+static bool possible(enum op op, int open)
+{
+	/* With one fd, the oldest is the newest: once is enough. */
+	if (op == OP_CLOSE_NEWEST)
+		return open > 0;
+	if (op == OP_CLOSE_OLDEST)
+		return open > 1;
+	return true;
+}
+
+static void apply(struct btest *t, struct model *m, enum op op)
+{
+	switch (op) {
+	case OP_SYSCTL_0:
+	case OP_SYSCTL_1:
+		must_set(t, op == OP_SYSCTL_1);
+		m->sysctl = op == OP_SYSCTL_1;
+		break;
+	case OP_OPEN:
+		m->fds[m->count++] = must_open(t);
+		break;
+	case OP_CLOSE_OLDEST:
+		close(m->fds[0]);
+		m->count--;
+		memmove(m->fds, m->fds + 1, m->count * sizeof(m->fds[0]));
+		break;
+	default:
+		close(m->fds[--m->count]);
+	}
+}
+
+static void check(struct btest *t, const struct model *m, const enum op *ops, int count)
+{
+	int want = m->sysctl || m->count;
+	char text[512];
+
+	if (want)
+		expect_on(t, "after: %s", describe(ops, count, text, sizeof(text)));
+	else
+		expect_off(t, "after: %s", describe(ops, count, text, sizeof(text)));
+	expect_eq(t, m->sysctl, bstats_sysctl_read(), "value that the sysctl reads back after: %s",
+		  describe(ops, count, text, sizeof(text)));
+}
+
+/* Plays one sequence from the beginning. What its first @known operations do was checked with an
+ * earlier sequence. */
+static void play(struct btest *t, const enum op *ops, int count, int known)
+{
+	struct model m = {};
+
+	for (int i = 0; i < count; i++) {
+		apply(t, &m, ops[i]);
+		if (i >= known)
+			check(t, &m, ops, i + 1);
+	}
+	while (m.count)
+		close(m.fds[--m.count]);
+	must_set(t, 0);
+	expect_off(t, "after everything is undone that was done by: %s",
+		   describe(ops, count, (char[512]){}, 512));
+}
+
+/* Counts through the sequences like an odometer whose last digit turns fastest. */
+static void exhaustive(struct btest *t)
+{
+	enum op ops[LENGTH] = {};
+	int sequences = 0, known = 0;
+
+	for (;;) {
+		int open = 0, bad = -1, i;
+
+		for (i = 0; i < LENGTH && bad < 0; i++) {
+			if (!possible(ops[i], open))
+				bad = i;
+			open += ops[i] == OP_OPEN ? 1 : ops[i] < OP_OPEN ? 0 : -1;
+		}
+		if (bad < 0) {
+			play(t, ops, LENGTH, known);
+			sequences++;
+			bad = LENGTH - 1;
+		}
+		/* The next one: everything behind the digit that turns starts over. */
+		for (i = bad; i >= 0 && ops[i] == OPS - 1; i--)
+			;
+		if (i < 0)
+			break;
+		ops[i]++;
+		known = i;
+		memset(ops + i + 1, 0, (LENGTH - i - 1) * sizeof(ops[0]));
+	}
+	btest_note(t, "%d sequences of %d operations, each step against the model", sequences,
+		   LENGTH);
+}
+
+static void nobody_switches_me_off(struct btest *t)
+{
+	int fd = must_open(t);
+
+	for (int i = 0; i < 10; i++) {
+		must_set(t, 0);
+		expect_on(t, "while I hold an fd, after somebody wrote 0");
+		must_set(t, 1);
+		expect_on(t, "while I hold an fd, after somebody wrote 1");
+		must_set(t, 0);
+		expect_on(t, "while I hold an fd, after somebody wrote 1 and 0");
+		close(must_open(t));
+		expect_on(t, "while I hold an fd, after somebody opened and closed one");
+	}
+	close(fd);
+	expect_off(t, "after I closed my fd");
+}
+
+static void old_tool_keeps(struct btest *t)
+{
+	int fds[16];
+
+	must_set(t, 1);
+	for (int i = 0; i < 16; i++)
+		fds[i] = must_open(t);
+	for (int i = 0; i < 16; i++)
+		close(fds[i]);
+	expect_on(t, "while the sysctl is 1, after 16 fds came and went");
+	must_set(t, 0);
+	expect_off(t, "after 0 was written");
+}
+
+static void other_holder(struct btest *t, struct peer *me, void *arg)
+{
+	(void)arg;
+	must_open(t);
+	must_set(t, 1);
+	must_open(t);
+	peer_ask(t, me, 0);
+}
+
+static void killed_beside(struct btest *t)
+{
+	struct peer p = peer_start(t, other_holder, NULL);
+	int fd;
+
+	peer_hear(t, &p);
+	fd = must_open(t);
+	peer_kill(t, &p, SIGKILL);
+	must_set(t, 0);
+	expect_on(t, "while I hold an fd, after a holder of two was killed and 0 was written");
+	close(fd);
+	expect_off(t, "after I closed my fd");
+}
+
+static void toggles(struct btest *t, struct peer *me, void *arg)
+{
+	(void)arg;
+	peer_say(t, me, 0);
+	for (;;)
+		for (int i = 0; i < 2; i++)
+			need(t, bstats_sysctl_set(i), "writing the sysctl");
+}
+
+static void opens_and_closes(struct btest *t, struct peer *me, void *arg)
+{
+	(void)arg;
+	peer_say(t, me, 0);
+	for (;;)
+		close(must_open(t));
+}
+
+/* The two sentences under fire: every run of mine is counted while I hold. */
+static void under_fire(struct btest *t)
+{
+	struct peer p[4];
+	struct bstats before, after;
+	int fd;
+
+	for (int i = 0; i < 4; i++) {
+		p[i] = peer_start(t, i & 1 ? toggles : opens_and_closes, NULL);
+		peer_hear(t, &p[i]);
+	}
+	for (int round = 0; round < 50; round++) {
+		fd = must_open(t);
+		before = must_info(t, t->observer);
+		must_run(t, t->observer, 20);
+		after = must_info(t, t->observer);
+		expect_eq(t, 20, after.run_cnt - before.run_cnt,
+			  "runs counted of 20, while I hold an fd and others toggle (round %d)",
+			  round);
+		close(fd);
+	}
+	for (int i = 0; i < 4; i++)
+		peer_kill(t, &p[i], SIGKILL);
+	must_set(t, 0);
+	expect_off(t, "after all of them were killed and 0 was written");
+}
+
+static const char promise[] =
+	"the switch is on exactly while the sysctl is 1 or anybody holds a stats fd";
+static const char mine[] = "while I hold an fd, nobody can switch me off";
+
+static const struct btest_case cases[] = {
+	{ .name = "exhaustive", .rule = promise, .run = exhaustive, .tags = "model",
+	  .timeout_s = 120 },
+	{ .name = "nobody-switches-me-off", .rule = mine, .run = nobody_switches_me_off },
+	{ .name = "old-tool-keeps", .rule = "while the sysctl is 1, no close of an fd switches off",
+	  .run = old_tool_keeps },
+	{ .name = "killed-beside", .rule = mine, .run = killed_beside, .tags = "process" },
+	{ .name = "under-fire", .rule = mine, .run = under_fire, .tags = "process" },
+	{},
+};
+
+int main(int argc, char **argv)
+{
+	return btest_main(argc, argv, cases);
+}
