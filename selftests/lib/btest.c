@@ -108,7 +108,6 @@ _Noreturn void btest_failed(struct btest *t, const char *expected, const char *s
 	va_end(ap);
 	snprintf(text, sizeof(text), "rule: %s\nexpected: %s\nseen: %s\nkernel: %s", t->tc->rule,
 		 expected, seen, kernel_release(release, sizeof(release)));
-	append_foreigners(text, sizeof(text));
 	say_and_exit(t, SAY_FAIL, KTAP_EXIT_FAIL, text);
 }
 

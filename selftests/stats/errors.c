@@ -21,7 +21,8 @@
 
 #include "btest.h"
 
-#define NOBODY 65534
+#define NOBODY	 65534
+#define ENOTSUPP 524 /* of the kernel, which exports no name */
 
 /* An error of the kernel's own, which no C library knows. */
 #define KERNEL_ENOTSUPP 524
