@@ -92,7 +92,7 @@ enum profiler_param {
 struct profiler_task {
 	__u64 measured;
 	char comm[16];
-	__u64 value[(PROFILER_MAX_EVENTS + 1)];
+	__u64 value[PROFILER_MAX_EVENTS + 1]; /* the clock is the last */
 };
 
 #endif

@@ -98,6 +98,9 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		[PARAM_EVENTS] = opts->n_events,
 		[PARAM_CLOCK] = opts->n_metrics > opts->n_events,
 		[PARAM_SAMPLE] = opts->sample_every,
+		[PARAM_TASKS] = opts->tasks,
+		[PARAM_HISTOGRAM] = opts->histogram,
+		[PARAM_FLOOR] = opts->histogram_floor,
 	};
 	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
 	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
@@ -172,7 +175,9 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	}
 	progs = &p->skel->progs;
 	p->entry_prog = opts->multiplexed ? progs->bpfcost_entry_mx : progs->bpfcost_entry;
-	p->exit_prog = opts->multiplexed ? progs->bpfcost_exit_mx : progs->bpfcost_exit;
+	p->exit_prog = opts->multiplexed		? progs->bpfcost_exit_mx
+		       : opts->histogram || opts->tasks ? progs->bpfcost_exit_more
+							: progs->bpfcost_exit;
 	bpf_object__for_each_program(each, p->skel->obj)
 		bpf_program__set_autoload(each, each == p->entry_prog || each == p->exit_prog);
 	rc = bpf_program__set_attach_target(p->entry_prog, prog->fd, name)
@@ -185,6 +190,14 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		     ?: set_params(p->exit_prog, params, p->cpus_fd);
 	if (rc) {
 		errmsg__fail(err, rc, "cannot set the profiler's parameters");
+		goto cleanup;
+	}
+	if (opts->histogram)
+		rc = bpf_map__set_max_entries(p->skel->maps.histogram, PROFILER_HIST_BUCKETS);
+	if (!rc && opts->tasks)
+		rc = bpf_map__set_max_entries(p->skel->maps.tasks, PROFILER_TASKS);
+	if (rc) {
+		errmsg__fail(err, rc, "cannot size the profiler's maps");
 		goto cleanup;
 	}
 	if (opts->n_events) {
@@ -210,6 +223,17 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 
 		for (slot = 0; slot < PROFILER_SLOTS; slot++)
 			c->key[slot] = cpu * opts->n_events;
+	}
+	if (opts->tasks) {
+		struct profiler_task none = {};
+		__u32 other = PROFILER_TASK_OTHER;
+
+		rc = bpf_map_update_elem(bpf_map__fd(p->skel->maps.tasks), &other, &none, BPF_ANY);
+		if (rc) {
+			errmsg__fail(err, rc, "cannot prepare the sums per process: %s",
+				     errmsg__errno(rc, buf, sizeof(buf)));
+			goto cleanup;
+		}
 	}
 	*out = p;
 	return 0;
@@ -278,6 +302,60 @@ void profiler__settle(void)
 		nanosleep(&ms, NULL);
 }
 
+/* The kernel pads values of per-CPU maps to 8 bytes, and has as many as there are possible CPUs. */
+static int read_histogram(struct profiler *p, struct sample *s)
+{
+	int n = libbpf_num_possible_cpus(), fd = bpf_map__fd(p->skel->maps.histogram), rc = 0, cpu;
+	__u64 *values;
+	__u32 i;
+
+	if (n < 0)
+		return n;
+	if (!s->histogram)
+		s->histogram = calloc(PROFILER_HIST_BUCKETS, sizeof(*s->histogram));
+	values = calloc(n, sizeof(*values));
+	if (!s->histogram || !values) {
+		free(values);
+		return -ENOMEM;
+	}
+	for (i = 0; !rc && i < PROFILER_HIST_BUCKETS; i++) {
+		rc = bpf_map_lookup_elem(fd, &i, values);
+		s->histogram[i] = 0;
+		for (cpu = 0; cpu < n; cpu++)
+			s->histogram[i] += values[cpu];
+	}
+	free(values);
+	return rc;
+}
+
+static int read_tasks(struct profiler *p, struct sample *s)
+{
+	int fd = bpf_map__fd(p->skel->maps.tasks);
+	__u32 key, *last = NULL;
+	size_t i;
+
+	if (!s->tasks)
+		s->tasks = calloc(PROFILER_TASKS, sizeof(*s->tasks));
+	if (!s->tasks)
+		return -ENOMEM;
+	s->n_tasks = 0;
+	/* Nothing is ever deleted, so that the walk meets each key once. */
+	while (s->n_tasks < PROFILER_TASKS && !bpf_map_get_next_key(fd, last, &key)) {
+		struct sample_task *t = &s->tasks[s->n_tasks++];
+		struct profiler_task v;
+
+		if (bpf_map_lookup_elem(fd, &key, &v))
+			return -errno;
+		t->tgid = key;
+		t->measured = v.measured;
+		memcpy(t->comm, v.comm, sizeof(t->comm));
+		for (i = 0; i < s->n_metrics; i++)
+			t->value[i] = v.value[i < p->opts.n_events ? i : PROFILER_MAX_EVENTS];
+		last = &key;
+	}
+	return 0;
+}
+
 int profiler__read(struct profiler *p, struct sample *s)
 {
 	uint64_t enabled, running;
@@ -333,7 +411,11 @@ int profiler__read(struct profiler *p, struct sample *s)
 			}
 		}
 	}
-	return 0;
+	if (p->opts.histogram)
+		rc = read_histogram(p, s);
+	if (!rc && p->opts.tasks)
+		rc = read_tasks(p, s);
+	return rc;
 }
 
 void profiler__close(struct profiler *p)

@@ -15,7 +15,10 @@ struct profiler_opts {
 	size_t n_events;
 	int events_fd; /* perf event array, key = CPU * n_events + event; -1 without events */
 	bool multiplexed;
-	unsigned sample_every;		 /* 0: every run */
+	unsigned sample_every; /* 0: every run */
+	bool histogram;	       /* keep the distribution of metric 0, less histogram_floor */
+	__u32 histogram_floor; /* a run's floor of metric 0 */
+	bool tasks;	       /* keep sums per process */
 	const struct counters *counters; /* for the events' times; NULL without events */
 };
 

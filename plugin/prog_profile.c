@@ -16,35 +16,25 @@
 #include "profiler.h"
 #include "progs.h"
 #include "session.h"
+#include "targets.h"
 #include "view.h"
 #include "wait.h"
 #include "window.h"
-
-/* One function of one program. */
-struct target {
-	size_t prog; /* index into struct profile's progs */
-	size_t func;
-	struct profiler *profiler; /* NULL: it cannot be profiled */
-	const struct floor *floor;
-	struct sample last, now;
-	struct window window;
-	struct errmsg why;
-};
 
 struct profile {
 	struct ctx *ctx;
 
 	/* What was asked for. */
 	struct progs progs;
-	bool many; /* several PROGs, or `all`: a row a program */
-	bool all;  /* programs that come later are profiled as well */
-	const char *func;
+	bool many;	/* several PROGs, or `all`: a row a program */
+	bool all;	/* programs that come later are profiled as well */
+	char **handles; /* the words that name the programs */
+	int n_handles;	/* words */
 	__u64 duration_ns, interval_ns;
 
 	/* What it takes. */
 	struct session session;
-	struct target *targets;
-	size_t n_targets;
+	struct targets targets;
 	struct wait wait;
 	struct child child;
 };
@@ -69,7 +59,13 @@ static int parse_keyword(struct profile *p, int *argc, char ***argv)
 	bool duration = !strcmp(word, "duration") ||
 			(*argc > 2 && parse__is_prefix(word, "duration"));
 
-	if (!duration && strcmp(word, "interval") && strcmp(word, "sample") && strcmp(word, "func"))
+	if (!strcmp(word, "histogram")) {
+		p->session.opts.histogram = true;
+		--*argc, ++*argv;
+		return 1;
+	}
+	if (!duration && strcmp(word, "interval") && strcmp(word, "sample") &&
+	    strcmp(word, "func") && strcmp(word, "by"))
 		return 0;
 	if (!value)
 		return errmsg__usage(p->ctx->err, "'%s' needs a value", word);
@@ -83,8 +79,13 @@ static int parse_keyword(struct profile *p, int *argc, char ***argv)
 					     "sample: '%s' is not a number from 1 to 1000000000",
 					     value);
 		p->session.opts.sample_every = n > 1 ? n : 0;
+	} else if (!strcmp(word, "by")) {
+		if (strcmp(value, "task"))
+			return errmsg__usage(p->ctx->err, "expected 'by task', got: 'by %s'",
+					     value);
+		p->session.opts.tasks = true;
 	} else {
-		p->func = value;
+		p->targets.func = value;
 	}
 	*argc -= 2;
 	*argv += 2;
@@ -109,6 +110,8 @@ static int parse(struct profile *p)
 	} while (argc && progs__is_handle(argv[0]));
 	if (handles > 1)
 		p->many = true;
+	p->handles = p->ctx->argv;
+	p->n_handles = p->ctx->argc - argc;
 	while (argc) {
 		rc = parse_keyword(p, &argc, &argv);
 		if (rc < 0)
@@ -143,126 +146,76 @@ static int check_ambiguous(struct profile *p)
 			     i < p->progs.n ? ", ..." : "");
 }
 
-static int find_func(const struct profile *p, const struct prog *prog, size_t *func,
-		     struct errmsg *err)
+/* The profiler's own programs are nothing to profile. */
+static bool is_own(const struct prog *prog)
 {
-	char text[1500] = "";
-	size_t i, len = 0;
-
-	*func = 0;
-	if (!p->func)
-		return 0;
-	for (i = 0; i < prog->n_funcs; i++) {
-		if (!strcmp(prog->funcs[i].name, p->func)) {
-			*func = i;
-			return 0;
-		}
-		if (len < sizeof(text) - 100)
-			len += snprintf(text + len, sizeof(text) - len, "%s%.64s", i ? ", " : "",
-					prog->funcs[i].name);
-	}
-	return errmsg__usage(err, "prog %u (%s) has no function '%s'; it has: %s", prog->id,
-			     prog->name, p->func, len ? text : "none with a name (no BTF)");
-}
-
-static int open_target(struct profile *p, struct target *t, struct errmsg *err)
-{
-	const struct prog *prog = &p->progs.v[t->prog];
-	int rc;
-
-	rc = find_func(p, prog, &t->func, err);
-	if (rc)
-		return rc;
-	rc = profiler__open(&t->profiler, &p->session.opts, prog, t->func, err);
-	if (rc)
-		return rc;
-	rc = session__floor(&p->session, t->func ? prog->funcs[t->func].args : 1, &t->floor, err);
-	if (rc)
-		return rc;
-	rc = sample__init(&t->last, p->session.opts.n_cpus, p->session.opts.n_metrics)
-		     ?: sample__init(&t->now, p->session.opts.n_cpus, p->session.opts.n_metrics);
-	if (rc)
-		return errmsg__fail(err, rc, "out of memory");
-	return profiler__attach(t->profiler, err);
-}
-
-static void close_target(struct target *t)
-{
-	profiler__close(t->profiler);
-	t->profiler = NULL;
-	sample__free(&t->last);
-	sample__free(&t->now);
-	window__free(&t->window);
+	return !strncmp(prog->name, "bpfcost_", 8);
 }
 
 /* One program that cannot be profiled is an error; of many it is a row that says why. */
 static int open_targets(struct profile *p)
 {
-	size_t i, open = 0;
+	size_t i;
 	int rc;
 
-	p->targets = calloc(p->progs.n ? p->progs.n : 1, sizeof(*p->targets));
-	if (!p->targets)
-		return errmsg__fail(p->ctx->err, -ENOMEM, "out of memory");
+	p->targets.session = &p->session;
+	p->targets.many = p->many;
 	for (i = 0; i < p->progs.n; i++) {
-		struct target *t = &p->targets[i];
-
-		t->prog = i;
-		p->n_targets = i + 1;
 		if (wait__interrupted(&p->wait))
 			return 0;
-		rc = open_target(p, t, p->many ? &t->why : p->ctx->err);
-		if (!rc) {
-			open++;
+		if (p->all && is_own(&p->progs.v[i]))
 			continue;
-		}
-		if (!p->many)
+		rc = targets__add(&p->targets, &p->progs.v[i], p->ctx->err);
+		if (rc)
 			return rc;
-		close_target(t);
 	}
-	if (!open)
+	if (!targets__count(&p->targets) && !p->interval_ns)
 		return errmsg__fail(p->ctx->err, -ENOENT,
-				    "none of %zu programs can be profiled%s%s", p->progs.n,
-				    p->progs.n ? "; the first: " : "",
-				    p->progs.n ? p->targets[0].why.text : "");
+				    "none of %zu programs can be profiled%s%s", p->targets.n,
+				    p->targets.n ? "; the first: " : "",
+				    p->targets.n ? p->targets.v[0]->why.text : "");
 	return 0;
+}
+
+/* Programs that came since, by the words that named the first ones. */
+static int add_new(struct profile *p)
+{
+	struct progs found = {};
+	struct errmsg ignored;
+	char **argv = p->handles;
+	int argc = p->n_handles, rc = 0;
+	size_t i;
+
+	while (argc) {
+		/* One that is gone for now may be back the next time. */
+		memset(&ignored, 0, sizeof(ignored));
+		progs__parse(&found, &argc, &argv, &ignored);
+	}
+	for (i = 0; i < found.n && !rc; i++) {
+		struct prog *prog = &found.v[i];
+
+		if (!targets__find(&p->targets, prog->id, prog->load_time) && !is_own(prog))
+			rc = targets__add(&p->targets, prog, p->ctx->err);
+	}
+	progs__close(&found);
+	return rc;
 }
 
 /* Where CPUs come online, runs on them can be counted only after their events are open. */
 static int drop_privileges(struct profile *p)
 {
-	const cap_value_t keep[] = {CAP_PERFMON};
+	const cap_value_t keep[] = {CAP_PERFMON, CAP_BPF, CAP_SYS_ADMIN};
+	size_t n = p->session.opts.n_events ? 1 : 0;
 	char buf[128];
 	int rc;
 
-	rc = caps__keep_only(keep, p->session.opts.n_events ? 1 : 0);
+	/* So can programs that come later be attached to. */
+	if (p->many && p->interval_ns)
+		n = 3;
+	rc = caps__keep_only(keep, n);
 	if (rc)
 		return errmsg__fail(p->ctx->err, rc, "cannot drop privileges: %s",
 				    errmsg__errno(rc, buf, sizeof(buf)));
-	return 0;
-}
-
-static int read_targets(struct profile *p)
-{
-	char buf[128];
-	size_t i;
-	int rc;
-
-	for (i = 0; i < p->n_targets; i++) {
-		struct target *t = &p->targets[i];
-		struct sample tmp = t->last;
-
-		if (!t->profiler)
-			continue;
-		t->last = t->now;
-		t->now = tmp;
-		rc = profiler__read(t->profiler, &t->now);
-		if (rc)
-			return errmsg__fail(p->ctx->err, rc,
-					    "prog %u: cannot read the counters: %s",
-					    p->progs.v[t->prog].id,
-					    errmsg__errno(rc, buf, sizeof(buf)));
-	}
 	return 0;
 }
 
@@ -283,7 +236,7 @@ static int show(struct profile *p)
 	struct report report = {
 		.metrics = p->session.order,
 		.n_metrics = p->session.n_metrics,
-		.n_rows = p->n_targets,
+		.n_rows = p->targets.n,
 		.one = !p->many,
 		.interval = p->interval_ns != 0,
 	};
@@ -294,44 +247,28 @@ static int show(struct profile *p)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	report.time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	rows = calloc(p->n_targets ? p->n_targets : 1, sizeof(*rows));
+	rows = calloc(p->targets.n ? p->targets.n : 1, sizeof(*rows));
 	if (!rows)
 		return errmsg__fail(p->ctx->err, -ENOMEM, "out of memory");
-	for (i = 0; i < p->n_targets; i++) {
-		struct target *t = &p->targets[i];
-		const struct prog *prog = &p->progs.v[t->prog];
+	for (i = 0; i < p->targets.n; i++) {
+		struct target *t = p->targets.v[i];
 
-		rows[i].prog = prog;
-		rows[i].func = prog->n_funcs ? prog->funcs[t->func].name : prog->name;
+		rows[i].prog = &t->prog;
+		rows[i].func = t->prog.n_funcs ? t->prog.funcs[t->func].name : t->prog.name;
 		rows[i].why = t->why.text;
 		if (!t->profiler)
 			continue;
-		window__free(&t->window);
-		rc = window__init(&t->window, &t->last, &t->now, t->floor->value);
-		if (rc)
-			goto cleanup;
 		rows[i].window = &t->window;
 		rows[i].floor = t->floor;
 	}
-	qsort(rows, p->n_targets, sizeof(*rows), compare_rows);
+	qsort(rows, p->targets.n, sizeof(*rows), compare_rows);
 	report.rows = rows;
 	if (p->ctx->json)
 		rc = view__json(p->ctx, &report);
 	else
 		view__plain(p->ctx, &report);
-cleanup:
 	free(rows);
 	return rc ? errmsg__fail(p->ctx->err, rc, "out of memory") : 0;
-}
-
-static void detach_entries(struct profile *p)
-{
-	size_t i;
-
-	for (i = 0; i < p->n_targets; i++)
-		if (p->targets[i].profiler)
-			profiler__detach_entry(p->targets[i].profiler);
-	profiler__settle();
 }
 
 static int measure(struct profile *p)
@@ -341,7 +278,7 @@ static int measure(struct profile *p)
 	/* Runs that began before the entry program was there end without a pair: they are not in
 	 * the window, because it begins after them. */
 	profiler__settle();
-	rc = read_targets(p);
+	rc = targets__read(&p->targets, p->ctx->err);
 	if (rc)
 		return rc;
 	wait__start(&p->wait, p->duration_ns, p->interval_ns, &p->child);
@@ -360,22 +297,20 @@ static int measure(struct profile *p)
 		if (event == WAIT_END)
 			break;
 		if (event == WAIT_INTERVAL) {
-			rc = read_targets(p) ?: show(p);
+			rc = targets__read(&p->targets, p->ctx->err) ?: show(p);
+			if (!rc && p->many)
+				rc = targets__drop_gone(&p->targets, p->ctx->err) ?: add_new(p);
 			if (rc)
 				return rc;
 		}
 	}
-	detach_entries(p);
-	return read_targets(p) ?: show(p);
+	targets__stop(&p->targets);
+	return targets__read(&p->targets, p->ctx->err) ?: show(p);
 }
 
 static void close_profile(struct profile *p)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_targets; i++)
-		close_target(&p->targets[i]);
-	free(p->targets);
+	targets__close(&p->targets);
 	session__close(&p->session);
 	progs__close(&p->progs);
 	wait__close(&p->wait);

@@ -25,5 +25,7 @@ void sample__free(struct sample *s)
 		return;
 	free(s->cpu);
 	free(s->metric);
+	free(s->histogram);
+	free(s->tasks);
 	memset(s, 0, sizeof(*s));
 }

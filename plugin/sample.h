@@ -29,6 +29,17 @@ struct sample_cpu {
 	__u64 in_flight;
 };
 
+#define SAMPLE_MAX_METRICS 17
+#define SAMPLE_TASK_OTHER  0xffffffff /* what found no room: not a process */
+
+/* One process: sums over the measured runs that happened in it. */
+struct sample_task {
+	__u32 tgid;
+	char comm[16];
+	__u64 measured;
+	__u64 value[SAMPLE_MAX_METRICS];
+};
+
 struct sample {
 	__u64 time_ns;	       /* CLOCK_MONOTONIC */
 	__u64 entry_missed;    /* recursion_misses of the entry program, all CPUs */
@@ -40,6 +51,10 @@ struct sample {
 	size_t n_metrics;
 	struct sample_cpu *cpu;
 	struct sample_metric *metric; /* [cpu * n_metrics + metric] */
+	/* On request only: runs by net value of metric 0 (histogram.h has the buckets). */
+	__u64 *histogram;
+	struct sample_task *tasks;
+	size_t n_tasks;
 };
 
 /* Allocates the rows. -ENOMEM. */

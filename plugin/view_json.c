@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "histogram.h"
 #include "json.h"
 #include "view.h"
 
@@ -22,6 +23,70 @@ static int put_prog(struct json_object *obj, const struct report *r, const struc
 	       json__put(obj, "type", json_object_new_string(prog__type_name(row->prog->type, type,
 								       sizeof(type)))) ?:
 	       json__put(obj, "func", json_object_new_string(row->func));
+}
+
+static struct json_object *histogram_object(const struct window *w)
+{
+	struct json_object *obj = json_object_new_object(), *buckets;
+	size_t i, last = 0;
+	int rc;
+
+	if (!obj)
+		return NULL;
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (w->histogram[i])
+			last = i;
+	buckets = json_object_new_array();
+	rc = json__put(obj, "p50", json_object_new_uint64(histogram__percentile(w->histogram, .5)))
+		     ?: json__put(obj, "p90", json_object_new_uint64(histogram__percentile(w->histogram, .9)))
+		     ?: json__put(obj, "p99", json_object_new_uint64(histogram__percentile(w->histogram, .99)))
+		     ?: json__put(obj, "max", json_object_new_uint64(histogram__percentile(w->histogram, 1)))
+		     ?: json__put(obj, "buckets", buckets);
+	for (i = 0; !rc && i <= last; i++) {
+		struct json_object *b;
+
+		if (!w->histogram[i])
+			continue;
+		b = json_object_new_object();
+		rc = json__append(buckets, b) ?: json__put(b, "from", json_object_new_uint64(histogram__from(i)))
+		     ?: json__put(b, "to", json_object_new_uint64(histogram__to(i)))
+		     ?: json__put(b, "runs", json_object_new_uint64(w->histogram[i]));
+	}
+	if (rc) {
+		json_object_put(obj);
+		return NULL;
+	}
+	return obj;
+}
+
+/* @i: the metric. */
+static struct json_object *tasks_object(const struct window *w, size_t i)
+{
+	struct json_object *array = json_object_new_array();
+	size_t k;
+	int rc = 0;
+
+	if (!array)
+		return NULL;
+	for (k = 0; !rc && k < w->n_tasks; k++) {
+		const struct window_task *t = &w->tasks[k];
+		struct json_object *obj = json_object_new_object();
+
+		rc = json__append(array, obj);
+		/* What found no room has no process: tgid is null. */
+		if (!rc && t->tgid == SAMPLE_TASK_OTHER)
+			rc = json_object_object_add(obj, "tgid", NULL)
+				     ?: json__put(obj, "comm", json_object_new_string("(others)"));
+		else if (!rc)
+			rc = json__put(obj, "tgid", json_object_new_uint64(t->tgid))
+				     ?: json__put(obj, "comm", json_object_new_string(t->comm));
+		rc = rc ?: json__put(obj, "measured", json_object_new_uint64(t->measured)) ?: json__put(obj, "value", json__number(t->value[i])) ?: json__put(obj, "net", json__number(t->net[i]));
+	}
+	if (rc) {
+		json_object_put(array);
+		return NULL;
+	}
+	return array;
 }
 
 /* bpftool's five fields first, in its order. */
@@ -54,6 +119,10 @@ static struct json_object *metric_object(const struct report *r, const struct ro
 	if (!rc && w->sampled)
 		rc = json__put(obj, "skipped", json_object_new_uint64(w->skipped));
 	rc = rc ?: json__put(obj, "estimate", json_object_new_boolean(m->estimate));
+	if (!rc && w->histogram && !i)
+		rc = json__put(obj, "histogram", histogram_object(w));
+	if (!rc && w->tasks)
+		rc = json__put(obj, "tasks", tasks_object(w, i));
 	if (r->one)
 		rc = rc ?: put_prog(obj, r, row);
 	if (rc) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "histogram.h"
 #include "view.h"
 
 static const struct window_metric *find(const struct report *r, const struct window *w,
@@ -89,6 +90,55 @@ static void print_per_run(FILE *out, const struct report *r, const struct row *r
 	}
 }
 
+static void print_histogram(FILE *out, const char *indent, const struct metric *m,
+			    const struct window *w, bool buckets)
+{
+	__u64 most = 0;
+	size_t i;
+
+	fprintf(out, "%snet %s a run: p50 %llu, p90 %llu, p99 %llu, max %llu\n", indent, m->name,
+		(unsigned long long)histogram__percentile(w->histogram, .5),
+		(unsigned long long)histogram__percentile(w->histogram, .9),
+		(unsigned long long)histogram__percentile(w->histogram, .99),
+		(unsigned long long)histogram__percentile(w->histogram, 1));
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (w->histogram[i] > most)
+			most = w->histogram[i];
+	for (i = 0; buckets && most && i < HISTOGRAM_BUCKETS; i++) {
+		int stars = 40.0 * w->histogram[i] / most + .5;
+
+		if (!w->histogram[i])
+			continue;
+		fprintf(out, "%s%12llu .. %-12llu %10llu runs  %.*s\n", indent,
+			(unsigned long long)histogram__from(i),
+			(unsigned long long)histogram__to(i), (unsigned long long)w->histogram[i],
+			stars, "****************************************");
+	}
+}
+
+static void print_tasks(FILE *out, const char *indent, const struct report *r,
+			const struct window *w)
+{
+	size_t i, k;
+
+	fprintf(out, "%s%10s %-16s %12s", indent, "tgid", "comm", "measured");
+	for (k = 0; k < r->n_metrics; k++)
+		fprintf(out, " %16s net %10s", r->metrics[k]->name, "a run");
+	fputc('\n', out);
+	for (i = 0; i < w->n_tasks; i++) {
+		const struct window_task *t = &w->tasks[i];
+
+		if (t->tgid == SAMPLE_TASK_OTHER)
+			fprintf(out, "%s%10s %-16s", indent, "-", "(others)");
+		else
+			fprintf(out, "%s%10u %-16s", indent, t->tgid, t->comm);
+		fprintf(out, " %12llu", (unsigned long long)t->measured);
+		for (k = 0; k < r->n_metrics; k++)
+			fprintf(out, " %20.0f %10.2f", t->net[k], t->net[k] / t->measured);
+		fputc('\n', out);
+	}
+}
+
 static void print_one(const struct ctx *ctx, const struct report *r)
 {
 	const struct row *row = &r->rows[0];
@@ -104,6 +154,10 @@ static void print_one(const struct ctx *ctx, const struct report *r)
 		fprintf(ctx->out,
 			"it did not run, or only where it cannot be seen: as the target of a "
 			"tail call\n");
+	if (row->window->measured && row->window->histogram)
+		print_histogram(ctx->out, "", r->metrics[0], row->window, true);
+	if (row->window->n_tasks)
+		print_tasks(ctx->out, "", r, row->window);
 }
 
 static void print_many(const struct ctx *ctx, const struct report *r)
@@ -147,6 +201,10 @@ static void print_many(const struct ctx *ctx, const struct report *r)
 			fprintf(out, "%22s%llu of them switched out, not measured\n", "",
 				(unsigned long long)w->switched);
 		print_lost(out, "                      ", w);
+		if (w->measured && w->histogram)
+			print_histogram(out, "        ", r->metrics[0], w, false);
+		if (w->n_tasks)
+			print_tasks(out, "        ", r, w);
 	}
 	for (i = 0; i < r->n_rows; i++) {
 		const struct row *row = &r->rows[i];

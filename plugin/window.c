@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "histogram.h"
 #include "window.h"
 
 static __u64 less(__u64 a, __u64 b)
@@ -35,6 +36,64 @@ static void add_cpu(struct window *w, const struct sample *from, const struct sa
 		}
 		m->value += value;
 	}
+}
+
+static int diff_histogram(struct window *w, const struct sample *from, const struct sample *to)
+{
+	size_t i;
+
+	w->histogram = calloc(HISTOGRAM_BUCKETS, sizeof(*w->histogram));
+	if (!w->histogram)
+		return -ENOMEM;
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		w->histogram[i] = to->histogram[i] - (from->histogram ? from->histogram[i] : 0);
+	return 0;
+}
+
+static const struct sample_task *find_task(const struct sample *s, __u32 tgid)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_tasks; i++)
+		if (s->tasks[i].tgid == tgid)
+			return &s->tasks[i];
+	return NULL;
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+	const struct window_task *x = a, *y = b;
+
+	return (x->net[0] < y->net[0]) - (x->net[0] > y->net[0]);
+}
+
+static int diff_tasks(struct window *w, const struct sample *from, const struct sample *to)
+{
+	static const struct sample_task none;
+	size_t i, k;
+
+	w->tasks = calloc(to->n_tasks ? to->n_tasks : 1, sizeof(*w->tasks));
+	if (!w->tasks)
+		return -ENOMEM;
+	for (i = 0; i < to->n_tasks; i++) {
+		const struct sample_task *b = &to->tasks[i], *a = find_task(from, b->tgid);
+		struct window_task *t = &w->tasks[w->n_tasks];
+
+		if (!a)
+			a = &none;
+		if (b->measured == a->measured)
+			continue;
+		t->tgid = b->tgid;
+		memcpy(t->comm, b->comm, sizeof(t->comm));
+		t->measured = b->measured - a->measured;
+		for (k = 0; k < w->n_metrics; k++) {
+			t->value[k] = b->value[k] - a->value[k];
+			t->net[k] = t->value[k] - w->metric[k].floor * t->measured;
+		}
+		w->n_tasks++;
+	}
+	qsort(w->tasks, w->n_tasks, sizeof(*w->tasks), compare_tasks);
+	return 0;
 }
 
 int window__init(struct window *w, const struct sample *from, const struct sample *to,
@@ -103,7 +162,14 @@ int window__init(struct window *w, const struct sample *from, const struct sampl
 			m->estimate = true;
 		}
 	}
+	if (to->histogram && diff_histogram(w, from, to))
+		goto no_memory;
+	if (to->tasks && diff_tasks(w, from, to))
+		goto no_memory;
 	return 0;
+no_memory:
+	window__free(w);
+	return -ENOMEM;
 }
 
 void window__free(struct window *w)
@@ -111,5 +177,7 @@ void window__free(struct window *w)
 	if (!w)
 		return;
 	free(w->metric);
+	free(w->histogram);
+	free(w->tasks);
 	memset(w, 0, sizeof(*w));
 }

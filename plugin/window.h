@@ -18,6 +18,15 @@ struct window_metric {
 	bool estimate; /* scaled: multiplexed, or sampled */
 };
 
+/* A process: gross and net of the measured runs in it. */
+struct window_task {
+	__u32 tgid; /* SAMPLE_TASK_OTHER: what found no room */
+	char comm[16];
+	__u64 measured;
+	double value[SAMPLE_MAX_METRICS];
+	double net[SAMPLE_MAX_METRICS];
+};
+
 struct window {
 	__u64 time_ns; /* how long */
 	/* measured + switched + lost + skipped = run_cnt */
@@ -35,6 +44,10 @@ struct window {
 	bool sampled;
 	size_t n_metrics;
 	struct window_metric *metric;
+	/* On request only: */
+	__u64 *histogram;	   /* measured runs by net value of metric 0 (histogram.h) */
+	struct window_task *tasks; /* those with runs in the window, the dearest first */
+	size_t n_tasks;
 };
 
 /*

@@ -33,6 +33,22 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } events SEC(".maps");
 
+/* Runs by the net value of metric 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} histogram SEC(".maps");
+
+/* Sums by process id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profiler_task);
+} tasks SEC(".maps");
+
 #define param(which)                                                                       \
 	({                                                                                 \
 		__s64 __v;                                                                 \
@@ -161,7 +177,8 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 	}                                            \
 	ONCE(run->ctx[0]) = (__u64)ctx;              \
 	run->switches[0] = now;                      \
-	for_each_event(i) read;                      \
+	for_each_event (i)                           \
+		read;                                \
 	if (param(PARAM_CLOCK))                      \
 	run->clock.start[0] = bpf_ktime_get_ns()
 
@@ -207,7 +224,8 @@ int bpfcost_entry_mx(__u64 *ctx)
 		c->exiting = (__u64)ctx;                                                          \
 	if (param(PARAM_CLOCK))                                                                   \
 		c->clock.end = bpf_ktime_get_ns();                                                \
-	for_each_event(i) read;                                                                   \
+	for_each_event (i)                                                                        \
+		read;                                                                             \
 	now = switches();                                                                         \
                                                                                                   \
 	run = c;                                                                                  \
@@ -233,15 +251,15 @@ int bpfcost_entry_mx(__u64 *ctx)
 	}                                                                                         \
 	/* Negative: an errno at entry, or one at exit, or a counter that went back, which was */ \
 	/* exchanged because its CPU was offline meanwhile. */                                    \
-	for_each_event(i)                                                                         \
-	{                                                                                         \
+	for_each_event (i) {                                                                      \
 		__u64 start = run->event[i].start[0], value = ONCE(c->event[i].end) - start;      \
                                                                                                   \
 		error |= value | start;                                                           \
 		c->event[i].value += value;                                                       \
 	}                                                                                         \
 	if (is_error(error)) {                                                                    \
-		for_each_event(i) c->event[i].value -= c->event[i].end - run->event[i].start[0];  \
+		for_each_event (i)                                                                \
+			c->event[i].value -= c->event[i].end - run->event[i].start[0];            \
 		c->lost_read++;                                                                   \
 		return 0;                                                                         \
 	}                                                                                         \
@@ -249,10 +267,91 @@ int bpfcost_entry_mx(__u64 *ctx)
 	if (param(PARAM_CLOCK))                                                                   \
 	c->clock.value += c->clock.end - run->clock.start[0]
 
+/* The number of the highest bit; @v is not 0. */
+static __always_inline __u32 highest_bit(__u64 v)
+{
+	__u32 bit = 0, step;
+
+#pragma clang loop unroll(full)
+	for (step = 32; step; step /= 2) {
+		if (v >> step) {
+			v >>= step;
+			bit += step;
+		}
+	}
+	return bit;
+}
+
+/* Counts a run in the bucket of its net value of metric 0. */
+static __always_inline void count_bucket(struct profiler_cpu *c, struct profiler_cpu *run)
+{
+	__u64 v, floor = param(PARAM_FLOOR), *count;
+	__u32 bucket, bit;
+
+	if (param(PARAM_EVENTS))
+		v = c->event[0].end - run->event[0].start[0];
+	else
+		v = c->clock.end - run->clock.start[0];
+	v = v > floor ? v - floor : 0;
+	bucket = v;
+	if (v >= PROFILER_HIST_SUB) {
+		bit = highest_bit(v) - PROFILER_HIST_SUB_BITS;
+		bucket = (bit + 1) * PROFILER_HIST_SUB + ((v >> bit) & (PROFILER_HIST_SUB - 1));
+	}
+	count = bpf_map_lookup_elem(&histogram, &bucket);
+	if (count)
+		*count += 1;
+}
+
+/* Adds a run to the sums of the process that it ran in: in an interrupt, the one interrupted. */
+static __always_inline void count_task(struct profiler_cpu *c, struct profiler_cpu *run)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, other = PROFILER_TASK_OTHER;
+	struct profiler_task *t;
+	int i;
+
+	t = bpf_map_lookup_elem(&tasks, &tgid);
+	if (!t) {
+		struct profiler_task new = {};
+
+		bpf_get_current_comm(new.comm, sizeof(new.comm));
+		bpf_map_update_elem(&tasks, &tgid, &new, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&tasks, &tgid);
+		if (!t)
+			t = bpf_map_lookup_elem(&tasks, &other);
+		if (!t)
+			return;
+	}
+	/* Threads of a process run on several CPUs at once. */
+	__sync_fetch_and_add(&t->measured, 1);
+	for_each_event (i)
+		__sync_fetch_and_add(&t->value[i], c->event[i].end - run->event[i].start[0]);
+	if (param(PARAM_CLOCK))
+		__sync_fetch_and_add(&t->value[PROFILER_MAX_EVENTS],
+				     c->clock.end - run->clock.start[0]);
+}
+
+static __always_inline void count_more(struct profiler_cpu *c, struct profiler_cpu *run)
+{
+	if (param(PARAM_HISTOGRAM))
+		count_bucket(c, run);
+	if (param(PARAM_TASKS))
+		count_task(c, run);
+}
+
 SEC("fexit/target")
 int bpfcost_exit(__u64 *ctx)
 {
 	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i));
+	return 0;
+}
+
+/* With a histogram or sums per process. */
+SEC("fexit/target")
+int bpfcost_exit_more(__u64 *ctx)
+{
+	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i));
+	count_more(c, run);
 	return 0;
 }
 
@@ -268,12 +367,12 @@ int bpfcost_exit_mx(__u64 *ctx)
 		c->event[i].end_enabled = v.enabled;
 		c->event[i].end_running = v.running;
 	}));
-	for_each_event(i)
-	{
+	for_each_event (i) {
 		struct profiler_event *e = &c->event[i];
 
 		e->enabled += e->end_enabled - run->event[i].start_enabled[0];
 		e->running += e->end_running - run->event[i].start_running[0];
 	}
+	count_more(c, run);
 	return 0;
 }
