@@ -722,6 +722,8 @@ static int watch(struct guest *g)
 			fds[1].fd = -1;
 		if (fds[0].revents && !read_console(g))
 			fds[0].fd = -1;
+		/* The emulator writes byte by byte; to be woken for each would take its time from it. */
+		usleep(500);
 	}
 	while (g->status < 0 && fds[1].fd >= 0 && read_messages(g))
 		;
