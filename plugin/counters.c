@@ -494,7 +494,7 @@ static int map_cpu(const struct counters *c, int map_fd, unsigned int cpu)
 /* Exchanges the events of @cpu, which is online or not as @online says. */
 static int exchange_cpu(struct counters *c, int map_fd, unsigned int cpu, bool online)
 {
-	size_t failed;
+	size_t failed, i;
 	bool fits;
 	int rc;
 
@@ -512,6 +512,14 @@ static int exchange_cpu(struct counters *c, int map_fd, unsigned int cpu, bool o
 		 * other CPUs can stay as they are. */
 		close_cpu(c, cpu);
 		rc = open_cpu(c, cpu, false, &fits, &failed);
+	}
+	if (rc == -EACCES || rc == -EPERM) {
+		/* It was allowed when the others were opened, before privileges were dropped. What
+		 * runs here cannot be counted, and the rest goes on. */
+		close_cpu(c, cpu);
+		for (i = 0; i < c->n_metrics; i++)
+			slot(c, cpu, i)->why = rc;
+		rc = 0;
 	}
 	if (!rc)
 		rc = map_cpu(c, map_fd, cpu);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,17 +202,41 @@ static int add_new(struct profile *p)
 	return rc;
 }
 
-/* Where CPUs come online, runs on them can be counted only after their events are open. */
+/*
+ * With unprivileged_bpf_disabled, kernels before 5.19 want CAP_BPF for every use of bpf(2), reading a
+ * program's info included (kernel/bpf/syscall.c, commit c8644cd0efe7). Tried out by a process that has
+ * nothing to lose.
+ */
+static bool reading_needs_cap_bpf(const struct profile *p)
+{
+	bool known;
+	__u64 misses;
+	int status = 1;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(caps__keep_only(NULL, 0) ||
+		      prog__recursion_misses(p->progs.v[0].fd, &misses, &known));
+	return pid < 0 || waitpid(pid, &status, 0) < 0 || status;
+}
+
+/* Where CPUs come online, runs on them can be counted only after their events are open; programs
+ * that come later have yet to be attached to. */
 static int drop_privileges(struct profile *p)
 {
-	const cap_value_t keep[] = {CAP_PERFMON, CAP_BPF, CAP_SYS_ADMIN};
-	size_t n = p->session.opts.n_events ? 1 : 0;
+	bool later = p->many && p->interval_ns;
+	cap_value_t keep[3];
 	char buf[128];
+	size_t n = 0;
 	int rc;
 
-	/* So can programs that come later be attached to. */
-	if (p->many && p->interval_ns)
-		n = 3;
+	if (later || p->session.opts.n_events)
+		keep[n++] = CAP_PERFMON;
+	if (later || (p->progs.n && reading_needs_cap_bpf(p)))
+		keep[n++] = CAP_BPF;
+	if (later)
+		keep[n++] = CAP_SYS_ADMIN;
 	rc = caps__keep_only(keep, n);
 	if (rc)
 		return errmsg__fail(p->ctx->err, rc, "cannot drop privileges: %s",

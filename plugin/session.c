@@ -164,6 +164,28 @@ int session__floor(struct session *s, unsigned args, const struct floor **floor,
 	return rc;
 }
 
+/* Runs on a CPU without events are counted as lost; here is which CPU, and why. */
+static void note_lost_cpus(const struct session *s)
+{
+	char buf[128];
+	int cpu, why;
+	size_t i;
+
+	cpus__for_each(cpu, counters__online(s->counters))
+	{
+		for (i = 0; i < s->opts.n_events; i++) {
+			why = counters__why_not(s->counters, cpu, i);
+			if (why != -EACCES && why != -EPERM)
+				continue;
+			note(s->ctx,
+			     "CPU %d came online and its events cannot be opened: %s; runs on it "
+			     "are lost (with kernel.perf_event_paranoid=2 or less they are not)",
+			     cpu, errmsg__errno(why, buf, sizeof(buf)));
+			break;
+		}
+	}
+}
+
 int session__refresh(struct session *s, struct errmsg *err)
 {
 	char buf[128];
@@ -175,6 +197,8 @@ int session__refresh(struct session *s, struct errmsg *err)
 	if (rc < 0)
 		return errmsg__fail(err, rc, "cannot follow CPUs that come and go: %s",
 				    errmsg__errno(rc, buf, sizeof(buf)));
+	if (rc)
+		note_lost_cpus(s);
 	return 0;
 }
 
