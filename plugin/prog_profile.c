@@ -124,6 +124,13 @@ static int parse(struct profile *p)
 			return rc;
 		argc--, argv++;
 	}
+	if (p->targets.func && !strcmp(p->targets.func, "all")) {
+		if (p->session.opts.sample_every)
+			return errmsg__usage(p->ctx->err,
+					     "'func all' needs every run, and 'sample' leaves runs "
+					     "out: use one of them");
+		p->session.opts.calls = true;
+	}
 	if (p->ctx->command && !p->ctx->command[0])
 		return errmsg__usage(p->ctx->err, "'--' needs a command behind it");
 	return 0;
@@ -160,7 +167,7 @@ static int open_targets(struct profile *p)
 	int rc;
 
 	p->targets.session = &p->session;
-	p->targets.many = p->many;
+	p->targets.many = p->many || p->session.opts.calls;
 	for (i = 0; i < p->progs.n; i++) {
 		if (wait__interrupted(&p->wait))
 			return 0;
@@ -217,7 +224,7 @@ static bool reading_needs_cap_bpf(const struct profile *p)
 	pid = fork();
 	if (!pid)
 		_exit(caps__keep_only(NULL, 0) ||
-		      prog__recursion_misses(p->progs.v[0].fd, &misses, &known));
+		      prog__recursion_misses(p->targets.v[0]->prog.fd, &misses, &known));
 	return pid < 0 || waitpid(pid, &status, 0) < 0 || status;
 }
 
@@ -233,7 +240,7 @@ static int drop_privileges(struct profile *p)
 
 	if (later || p->session.opts.n_events)
 		keep[n++] = CAP_PERFMON;
-	if (later || (p->progs.n && reading_needs_cap_bpf(p)))
+	if (later || (p->targets.n && reading_needs_cap_bpf(p)))
 		keep[n++] = CAP_BPF;
 	if (later)
 		keep[n++] = CAP_SYS_ADMIN;
@@ -262,7 +269,7 @@ static int show(struct profile *p)
 		.metrics = p->session.order,
 		.n_metrics = p->session.n_metrics,
 		.n_rows = p->targets.n,
-		.one = !p->many,
+		.one = !p->targets.many,
 		.interval = p->interval_ns != 0,
 	};
 	struct timespec now;
