@@ -29,8 +29,12 @@ help_commands() { # "prog profile" as "prog:profile"
 	sed -nE 's/^ *bpfcost ([a-z]+)( ([a-z]+))?( .*)?$/\1:\3/p' "$T/help" | words
 }
 
-help_keywords() { # [func FUNC]
-	grep -Eo '\[[a-z]+ [A-Z]+\]' "$T/help" | sed 's/^.\([a-z]*\).*/\1/' | words
+help_keywords() { # [func FUNC], [histogram], [by task]
+	keywords <"$T/help"
+}
+
+keywords() {
+	grep -Eo '\[[a-z]+( [A-Za-z]+)?\]' | sed 's/^.\([a-z]*\).*/\1/' | words
 }
 
 help_handles() {
@@ -59,7 +63,7 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 
 @test "the help text says something" {
 	[[ $(help_commands) == calibrate:$'\n'metric:list$'\n'prog:profile ]]
-	[[ $(help_keywords) == duration$'\n'func$'\n'interval$'\n'sample ]]
+	[[ $(help_keywords) == by$'\n'duration$'\n'func$'\n'histogram$'\n'interval$'\n'sample ]]
 	[[ $(help_handles) == all$'\n'id$'\n'name$'\n'pinned$'\n'tag ]]
 	[[ $(help_options | wc -l) == 10 ]]
 	[[ $(help_metrics | wc -l) == 7 ]]
@@ -74,8 +78,13 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 		run -0 "$BPFCOST" "$object" ${command:+"$command"} help
 	done < <(help_commands)
 	while read -r word; do
-		refuses "'$word' needs a value" prog profile pinned "$BPFFS/t/alu0" "$word"
+		if [[ $word == histogram ]]; then
+			refuses "unknown metric '1'" prog profile pinned "$BPFFS/t/alu0" "$word" 1
+		else
+			refuses "'$word' needs a value" prog profile pinned "$BPFFS/t/alu0" "$word"
+		fi
 	done < <(help_keywords)
+	refuses "expected 'by task', got: 'by cpu'" prog profile pinned "$BPFFS/t/alu0" by cpu
 	for word in count repeat func2 intervals FUNC; do
 		refuses "unknown metric '$word'" prog profile pinned "$BPFFS/t/alu0" "$word" 1
 	done
@@ -98,15 +107,14 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 	synopsis=$(man_section SYNOPSIS | tr -d '*|')
 	equal commands <(help_commands) <(grep -Eo 'OPTIONS\] [a-z]+( [a-z]+)?' <<<"$synopsis" |
 		sed 's/.*\] //; s/$/:/; s/ \(.*\):/:\1/' | words)
-	equal keywords <(help_keywords) <(grep -Eo '\[[a-z]+ [A-Z]+\]' <<<"$synopsis" |
-		sed 's/^.\([a-z]*\).*/\1/' | words)
+	equal keywords <(help_keywords) <(keywords <<<"$synopsis")
 	equal options <(help_options) <(man_section OPTIONS | grep -E '^-' |
 		grep -Eo -e '--?[A-Za-z]+' | words)
 	equal 'options in the synopsis' <(help_options) <(sed -n '/OPTIONS :=/,$p' <<<"$synopsis" |
 		grep -Eo -e '--?[A-Za-z]+' | words)
 	# Each keyword and command has a paragraph of its own.
 	equal 'keywords described' <(help_keywords) <(man_section 'prog profile' |
-		sed -n 's/^\*\*\([a-z]*\)\*\* \*[A-Z]*\*$/\1/p' | words)
+		sed -nE 's/^\*\*([a-z]+)( task)?\*\*( \*[A-Z]+\*)?$/\1/p' | words)
 	while IFS=: read -r object command; do
 		[[ $(man_section "$object${command:+ $command}") ]] || fail "no section '$object $command'"
 	done < <(help_commands)
