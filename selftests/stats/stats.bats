@@ -30,3 +30,8 @@ program() { # NAME
 @test "errors" {
 	program errors
 }
+
+# bats test_tags=counted
+@test "what is counted" {
+	program counted
+}

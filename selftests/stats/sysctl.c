@@ -460,9 +460,10 @@ static void outlives_writer(struct btest *t)
 
 static void churns(struct btest *t, struct peer *me, void *arg)
 {
-	(void)arg;
+	long long end = now_ns() + *(int *)arg * 1000000LL;
+
 	peer_hear(t, me);
-	for (int i = 0; i < 500; i++)
+	for (int i = 0; now_ns() < end; i++)
 		need(t, bstats_sysctl_set(i & 1), "writing the sysctl");
 	peer_say(t, me, 0);
 }
@@ -471,9 +472,10 @@ static void churns(struct btest *t, struct peer *me, void *arg)
 static void concurrent(struct btest *t)
 {
 	struct peer p[4];
+	int ms = 300;
 
 	for (int i = 0; i < 4; i++)
-		p[i] = peer_start(t, churns, NULL);
+		p[i] = peer_start(t, churns, &ms);
 	for (int i = 0; i < 4; i++)
 		peer_say(t, &p[i], 0);
 	for (int i = 0; i < 4; i++) {
