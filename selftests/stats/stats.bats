@@ -35,3 +35,8 @@ program() { # NAME
 @test "what is counted" {
 	program counted
 }
+
+# bats test_tags=storm
+@test "storm" {
+	program storm
+}
