@@ -40,3 +40,8 @@ program() { # NAME
 @test "storm" {
 	program storm
 }
+
+# bats test_tags=midrun
+@test "the switch changes in the middle of a run" {
+	program midrun
+}
