@@ -339,7 +339,7 @@ bool behaviour__have(unsigned int needs, char *why, size_t size)
 		rc = b->probe();
 		if (rc) {
 			snprintf(why, size, "needs %s (%s, since %s); probed by %s: %s", b->name,
-				 b->what, b->since, b->probe_by, strerror(-rc));
+				 b->what, b->since, b->probe_by, bstats_strerror(rc));
 			return false;
 		}
 	}

@@ -17,6 +17,12 @@
 
 #define ARRAY_WORDS 64
 
+const char *bstats_strerror(int err)
+{
+	err = err < 0 ? -err : err;
+	return err == 524 ? "Operation not supported (524)" : strerror(err);
+}
+
 int bstats_bpf(int cmd, void *attr, unsigned int size)
 {
 	long rc = syscall(__NR_bpf, cmd, attr, size);

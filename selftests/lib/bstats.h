@@ -21,6 +21,9 @@ struct bstats {
 	bool has_recursion_misses; /* 5.12 and later */
 };
 
+/* strerror() for an errno of either sign that also knows the kernel's ENOTSUPP (524). */
+const char *bstats_strerror(int err);
+
 /* bpf(2) with an attribute of any size: for errors that libbpf's wrappers cannot provoke. */
 int bstats_bpf(int cmd, void *attr, unsigned int size);
 

@@ -79,7 +79,7 @@ static long have(struct btest *t, long rc, const char *what)
 {
 	if (rc < 0 && is_refusal(rc == -1 ? -errno : (int)rc))
 		btest_skip(t, "this kernel refuses %s: %s", what,
-			   strerror(rc == -1 ? errno : (int)-rc));
+			   bstats_strerror(rc == -1 ? errno : (int)rc));
 	return need(t, rc, what);
 }
 
@@ -632,13 +632,17 @@ static __u64 runs_of(struct btest *t, struct scene *s, int n)
 	__u64 before = own_count(t, s), seen, last;
 	struct bstats b;
 
-	s->link = s->kind->attach ? s->kind->attach(t, s) : 0;
+	if (!s->link)
+		s->link = s->kind->attach ? s->kind->attach(t, s) : 0;
 	s->kind->provoke(t, s, n);
-	if (s->link > 0)
+	/* What nobody else runs may stay: before 5.13, a program is attached to a function once. */
+	if (s->link > 0 && s->kind->provoke != run_bare) {
 		close(s->link);
-	else if (s->kind->attach == attach_socket)
+		s->link = 0;
+	}
+	if (s->kind->attach == attach_socket)
 		need(t, setsockopt(s->b, SOL_SOCKET, SO_DETACH_FILTER, &n, sizeof(n)), "detaching");
-	else if (s->kind->attach == attach_tc) {
+	if (s->kind->attach == attach_tc) {
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = s->b,
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS, );
 
