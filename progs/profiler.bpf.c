@@ -59,16 +59,20 @@ struct {
 /*
  * The state of a CPU. It is in the only element of an array map, which plugin/profiler.c makes and
  * whose address it puts in here: half the instructions of a lookup, inlined as it is. A macro,
- * because a function would return NULL for a wrong CPU, and that would be looked at once more.
+ * because a function would return NULL for a wrong CPU, and that would be looked at once more. The
+ * product in asm, because verifiers before 6.9 know its bounds only if the factor on the right is
+ * the constant.
  */
 #define STATE(c, cpu)                                                                 \
 	do {                                                                          \
+		__u64 __at = (cpu);                                                   \
 		void *__cpus;                                                         \
                                                                                       \
 		if ((cpu) >= (__u64)param(PARAM_CPUS))                                \
 			return 0;                                                     \
 		asm volatile("%0 = %1 ll" : "=r"(__cpus) : "i"(PROFILER_CPUS_MAGIC)); \
-		(c) = __cpus + (cpu)*param(PARAM_STRIDE);                             \
+		asm volatile("%0 *= %1" : "+r"(__at) : "r"(param(PARAM_STRIDE)));     \
+		(c) = __cpus + __at;                                                  \
 	} while (0)
 
 /* How often the current task was switched out. A run in an interrupt sees the count of the task
