@@ -45,3 +45,8 @@ program() { # NAME
 @test "the switch changes in the middle of a run" {
 	program midrun
 }
+
+# bats test_tags=readers
+@test "three ways to read" {
+	program readers
+}
