@@ -50,3 +50,8 @@ program() { # NAME
 @test "three ways to read" {
 	program readers
 }
+
+# bats test_tags=howlong
+@test "how long runs take" {
+	program howlong
+}
