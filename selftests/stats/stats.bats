@@ -55,3 +55,8 @@ program() { # NAME
 @test "how long runs take" {
 	program howlong
 }
+
+# bats test_tags=tools
+@test "real tools side by side" {
+	program tools
+}
