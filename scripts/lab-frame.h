@@ -34,7 +34,7 @@ enum {
 /* "exit status" of a guest that could not run the command */
 #define FRAME_STATUS_LAB 1000
 
-#define FRAME_MAX 8192 /* bytes of payload */
+#define FRAME_MAX	  8192 /* bytes of payload */
 #define FRAME_ENCODED_MAX (2 * (FRAME_MAX + 4) + 3)
 
 /* CRC-32, four bits at a time: quick enough in emulation, with hardly any table to fill. */
@@ -70,7 +70,8 @@ static inline unsigned char *frame_put(unsigned char *out, unsigned char c)
 }
 
 /* Writes a frame to out, of FRAME_ENCODED_MAX bytes; len is FRAME_MAX at most. */
-static inline size_t frame_encode(unsigned char *out, unsigned char type, const void *data, size_t len)
+static inline size_t frame_encode(unsigned char *out, unsigned char type, const void *data,
+				  size_t len)
 {
 	uint32_t sum = frame_checksum(type, data, len);
 	const unsigned char *in = data;

@@ -7,8 +7,8 @@
  *
  * `pack` writes an archive for a guest's initial file system. `run` puts such archives together,
  * starts the emulator, takes apart what comes over the guest's console, and ends as the guest's
- * command ended. Nothing survives it, even when it is killed: the initial file system is memory, and
- * the emulator dies with its parent.
+ * command ended. Nothing survives it, even when it is killed: the initial file system is memory,
+ * and the emulator dies with its parent.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@ enum {
 	STATUS_LAB = 125,
 };
 
-#define TAIL_LINES   40  /* of console or log, where only the last ones are shown */
+#define TAIL_LINES   40	 /* of console or log, where only the last ones are shown */
 #define REPORT_LINES 400 /* of log, from the first report on */
 
 __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
@@ -103,7 +103,8 @@ static void align(struct archive *a, unsigned int to)
 	put(a, zeros, (to - a->pos % to) % to);
 }
 
-static void put_header(struct archive *a, const char *name, mode_t mode, time_t mtime, uint64_t size)
+static void put_header(struct archive *a, const char *name, mode_t mode, time_t mtime,
+		       uint64_t size)
 {
 	size_t len = strlen(name) + 1;
 	char h[111];
@@ -111,8 +112,8 @@ static void put_header(struct archive *a, const char *name, mode_t mode, time_t 
 	if (size > UINT32_MAX)
 		die(STATUS_LAB, "%s: too large for a guest's initial file system", name);
 	/* Every file belongs to root in the guest, whoever runs the lab. */
-	snprintf(h, sizeof(h), "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", ++a->ino,
-		 mode, 0, 0, 1, (unsigned int)mtime, (unsigned int)size, 0, 0, 0, 0,
+	snprintf(h, sizeof(h), "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
+		 ++a->ino, mode, 0, 0, 1, (unsigned int)mtime, (unsigned int)size, 0, 0, 0, 0,
 		 (unsigned int)len, 0);
 	put(a, h, 110);
 	put(a, name, len);
@@ -180,7 +181,7 @@ static bool unwanted(const char *name)
 /* Adds what is at path under the name guest, "" for the root. */
 static void put_tree(struct archive *a, const char *path, const char *guest)
 {
-	char *roots[] = { (char *)path, NULL };
+	char *roots[] = {(char *)path, NULL};
 	size_t skip = strlen(path);
 	FTSENT *e;
 	FTS *fts;
@@ -199,7 +200,8 @@ static void put_tree(struct archive *a, const char *path, const char *guest)
 		switch (e->fts_info) {
 		case FTS_D:
 			if (*name)
-				put_header(a, name, e->fts_statp->st_mode, e->fts_statp->st_mtime, 0);
+				put_header(a, name, e->fts_statp->st_mode, e->fts_statp->st_mtime,
+					   0);
 			break;
 		case FTS_F:
 			if (!unwanted(e->fts_name))
@@ -259,7 +261,7 @@ static void put_archive(struct archive *a, const char *path)
 
 static int pack(int argc, char **argv)
 {
-	struct archive a = { .f = stdout };
+	struct archive a = {.f = stdout};
 
 	for (int i = 0; i < argc; i++)
 		put_spec(&a, argv[i]);
@@ -367,7 +369,7 @@ struct guest {
 	bool debug;
 	bool started;
 	bool disturbed; /* a frame was lost */
-	int status;     /* -1 until the guest has sent one */
+	int status;	/* -1 until the guest has sent one */
 	struct timespec begin;
 
 	unsigned char *frame; /* encoded, without BEGIN */
@@ -451,10 +453,10 @@ static void wait_for(struct guest *g, struct pollfd *fds, int n)
 static void output(struct guest *g, int fd, const unsigned char *p, size_t len)
 {
 	while (len) {
-		struct pollfd fds[2] = { { .fd = fd, .events = POLLOUT } };
+		struct pollfd fds[2] = {{.fd = fd, .events = POLLOUT}};
 		ssize_t n;
 
-		/* Whoever reads may be slow, or not read at all; so much is written without blocking. */
+		/* Whoever reads may be slow, or not read at all; so much never blocks. */
 		wait_for(g, fds, ARRAY_SIZE(fds));
 		if (!fds[0].revents)
 			continue;
@@ -679,7 +681,8 @@ static int verdict(struct guest *g, bool timeout)
 
 	/* A panic is on the console only: nobody was left to read the log. */
 	if (g->console_report) {
-		say("the kernel %s:", timeout ? "reported a problem, and the guest hangs" : "crashed");
+		say("the kernel %s:",
+		    timeout ? "reported a problem, and the guest hangs" : "crashed");
 		if (!g->debug)
 			lines__show(&g->console_text, 0, REPORT_LINES);
 		return STATUS_REPORT;
@@ -712,8 +715,8 @@ static int verdict(struct guest *g, bool timeout)
 static int watch(struct guest *g)
 {
 	struct pollfd fds[3] = {
-		{ .fd = g->console, .events = POLLIN },
-		{ .fd = g->messages, .events = POLLIN },
+		{.fd = g->console, .events = POLLIN},
+		{.fd = g->messages, .events = POLLIN},
 	};
 
 	while (g->status < 0 && fds[0].fd >= 0) {
@@ -722,7 +725,7 @@ static int watch(struct guest *g)
 			fds[1].fd = -1;
 		if (fds[0].revents && !read_console(g))
 			fds[0].fd = -1;
-		/* The emulator writes byte by byte; to be woken for each would take its time from it. */
+		/* The emulator writes byte by byte; to be woken for each would slow it down. */
 		usleep(500);
 	}
 	while (g->status < 0 && fds[1].fd >= 0 && read_messages(g))
@@ -733,14 +736,14 @@ static int watch(struct guest *g)
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "timeout", required_argument, NULL, 't' },
-		{ "archive", required_argument, NULL, 'a' },
-		{ "file", required_argument, NULL, 'f' },
-		{ "arg", required_argument, NULL, 'c' },
-		{ "debug", no_argument, NULL, 'd' },
+		{"timeout", required_argument, NULL, 't'},
+		{"archive", required_argument, NULL, 'a'},
+		{"file", required_argument, NULL, 'f'},
+		{"arg", required_argument, NULL, 'c'},
+		{"debug", no_argument, NULL, 'd'},
 		{},
 	};
-	struct guest g = { .status = -1, .report = -1 };
+	struct guest g = {.status = -1, .report = -1};
 	struct archive a = {};
 	char *args = NULL, **qemu, initrd[32];
 	size_t args_len = 0;

@@ -32,8 +32,8 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define ARGV_FILE  "/lab/argv"
-#define WORK_DIR   "/bpfcost"
+#define ARGV_FILE "/lab/argv"
+#define WORK_DIR  "/bpfcost"
 
 #define KLOG_CONSOLE_LEVEL 8 /* SYSLOG_ACTION_CONSOLE_LEVEL in the kernel, which exports no name */
 
@@ -41,27 +41,24 @@ static const struct {
 	const char *source, *target, *type, *data;
 	unsigned long flags;
 } mounts[] = {
-	{ "proc", "/proc", "proc", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC },
-	{ "sysfs", "/sys", "sysfs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC },
-	{ "devpts", "/dev/pts", "devpts", "mode=620,ptmxmode=666", MS_NOSUID | MS_NOEXEC },
-	{ "tmpfs", "/dev/shm", "tmpfs", "mode=1777", MS_NOSUID | MS_NODEV },
-	{ "tmpfs", "/tmp", "tmpfs", "mode=1777", MS_NOSUID | MS_NODEV },
-	{ "tmpfs", "/run", "tmpfs", "mode=755", MS_NOSUID | MS_NODEV },
-	{ "bpf", "/sys/fs/bpf", "bpf", "mode=700", MS_NOSUID | MS_NODEV | MS_NOEXEC },
-	{ "tracefs", "/sys/kernel/tracing", "tracefs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC },
-	{ "debugfs", "/sys/kernel/debug", "debugfs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC },
-	{ "cgroup2", "/sys/fs/cgroup", "cgroup2", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC },
+	{"proc", "/proc", "proc", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"sysfs", "/sys", "sysfs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"devpts", "/dev/pts", "devpts", "mode=620,ptmxmode=666", MS_NOSUID | MS_NOEXEC},
+	{"tmpfs", "/dev/shm", "tmpfs", "mode=1777", MS_NOSUID | MS_NODEV},
+	{"tmpfs", "/tmp", "tmpfs", "mode=1777", MS_NOSUID | MS_NODEV},
+	{"tmpfs", "/run", "tmpfs", "mode=755", MS_NOSUID | MS_NODEV},
+	{"bpf", "/sys/fs/bpf", "bpf", "mode=700", MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"tracefs", "/sys/kernel/tracing", "tracefs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"debugfs", "/sys/kernel/debug", "debugfs", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"cgroup2", "/sys/fs/cgroup", "cgroup2", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
 };
 
 static const struct {
 	const char *target, *path;
 } links[] = {
-	{ "/proc/self/fd", "/dev/fd" },
-	{ "/proc/self/fd/0", "/dev/stdin" },
-	{ "/proc/self/fd/1", "/dev/stdout" },
-	{ "/proc/self/fd/2", "/dev/stderr" },
-	{ "pts/ptmx", "/dev/ptmx" },
-	{ "/proc/self/mounts", "/etc/mtab" },
+	{"/proc/self/fd", "/dev/fd"},	    {"/proc/self/fd/0", "/dev/stdin"},
+	{"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
+	{"pts/ptmx", "/dev/ptmx"},	    {"/proc/self/mounts", "/etc/mtab"},
 };
 
 /* What a process needs from the signal state that it inherits from us. */
@@ -164,7 +161,7 @@ static void mount_all(void)
 
 static void loopback_up(void)
 {
-	struct ifreq ifr = { .ifr_name = "lo" };
+	struct ifreq ifr = {.ifr_name = "lo"};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -178,7 +175,7 @@ static void loopback_up(void)
 
 static void child_setup(void)
 {
-	struct sigaction sa = { .sa_handler = SIG_DFL };
+	struct sigaction sa = {.sa_handler = SIG_DFL};
 
 	sigaction(SIGPIPE, &sa, NULL);
 	sigprocmask(SIG_SETMASK, &old_mask, NULL);
@@ -303,7 +300,8 @@ static void forward_log(int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EPIPE) {
-			note("the kernel logged faster than its log could be read; lines are missing");
+			note("the kernel logged faster than its log could be read; lines are "
+			     "missing");
 			continue;
 		}
 		if (n < 0 && errno == EINVAL) {
