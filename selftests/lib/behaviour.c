@@ -14,6 +14,8 @@
 #include "bstats.h"
 #include "insn.h"
 
+#define NOBODY 65534
+
 static int done(int fd)
 {
 	if (fd < 0)
@@ -112,6 +114,29 @@ static int probe_user_ns(void)
 static int probe_net_ns(void)
 {
 	return probe_unshare(CLONE_NEWNET);
+}
+
+/* Asks for an fd that there is not: EPERM unless bpf(2) gets as far as looking for it. */
+static int probe_unprivileged_info(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+
+		if (syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY))
+			_exit(errno);
+		bpf_obj_get_info_by_fd(-1, &info, &len);
+		_exit(errno == EPERM ? EPERM : 0);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 static int probe_fentry_kernel(void)
@@ -326,6 +351,9 @@ const struct behaviour_info behaviours[] = {
 	  "the uprobe PMU in sysfs", probe_uprobe },
 	{ BH_KPROBE_MULTI, "kprobe_multi", "5.18 (arm64: 6.10)", "one link on many functions (CONFIG_FPROBE)",
 	  "linking to bpf_fentry_test1", probe_kprobe_multi },
+	{ BH_UNPRIVILEGED_INFO, "unprivileged info", "5.19",
+	  "kernel.unprivileged_bpf_disabled leaves reading of what one was given",
+	  "asking as a user for an fd that there is not", probe_unprivileged_info },
 	{},
 };
 

@@ -35,6 +35,7 @@ enum behaviour {
 	BH_UPROBE = 1 << 18,
 	BH_KPROBE_MULTI = 1 << 19,
 	BH_NET_NS = 1 << 20,
+	BH_UNPRIVILEGED_INFO = 1 << 21,
 };
 
 struct behaviour_info {
