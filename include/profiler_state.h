@@ -22,6 +22,13 @@ struct profiler_event {
 	__u64 value;
 	__u64 enabled;
 	__u64 running;
+	/* With PARAM_CALLS: value less that of the calls in it, and what measuring these cost. */
+	__u64 self;
+	__u64 overhead;
+	/* Set by user space: what measuring a call of this function costs its caller, and how much
+	 * of that is outside of value. */
+	__u64 added;
+	__u64 rest;
 	/* At the exit that is under way. */
 	__u64 end;
 	__u64 end_enabled;
@@ -34,6 +41,10 @@ struct profiler_event {
 
 struct profiler_clock {
 	__u64 value; /* ns */
+	__u64 self;  /* these four as in struct profiler_event */
+	__u64 overhead;
+	__u64 added;
+	__u64 rest;
 	__u64 end;
 	__u64 start[PROFILER_SLOTS];
 };
@@ -44,6 +55,7 @@ struct profiler_cpu {
 	__u64 lost_pair; /* an exit without its entry: too deep, or the entry was skipped */
 	__u64 lost_read; /* a counter could not be read */
 	__u64 full;	 /* entries that found no slot (their exits are in lost_pair) */
+	__u64 with_self; /* measured runs that are in self (PARAM_CALLS) */
 	/* Sampling only: */
 	__u64 entries; /* all entries */
 	__u64 next;    /* the value of entries at which the next run is measured */
@@ -70,6 +82,8 @@ enum profiler_param {
 	PARAM_TASKS,	 /* keep sums per process */
 	PARAM_HISTOGRAM, /* keep the distribution of metric 0 */
 	PARAM_FLOOR,	 /* floor of metric 0, taken off in the histogram */
+	PARAM_CALLS,	 /* all functions of a program are targets: keep who called whom */
+	PARAM_ROOT,	 /* the main function: nobody called it */
 	PARAM_CPUS,	 /* highest possible CPU id + 1 */
 	PARAM_STRIDE,	 /* size of one CPU's state */
 	PARAM_MAX,
@@ -93,6 +107,23 @@ struct profiler_task {
 	__u64 measured;
 	char comm[16];
 	__u64 value[PROFILER_MAX_EVENTS + 1]; /* the clock is the last */
+};
+
+/* Calls under way on a CPU, of all targets together: who called whom. */
+#define PROFILER_FRAMES 16
+
+struct profiler_frame {
+	__u64 ctx; /* as in struct profiler_cpu */
+	__u64 task;
+	/* Of the calls that it has made so far, by metric, the clock last: what they took, and how
+	 * much of that is measuring. */
+	__u64 inner[PROFILER_MAX_EVENTS + 1];
+	__u64 overhead[PROFILER_MAX_EVENTS + 1];
+};
+
+struct profiler_calls {
+	__u64 depth;
+	struct profiler_frame frame[PROFILER_FRAMES];
 };
 
 #endif

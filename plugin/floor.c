@@ -102,74 +102,102 @@ static int read_batches(struct profiler *p, int fd, struct sample *s, double *re
 	return 0;
 }
 
+/* An empty function: a main one has one argument, the context; others are @called by `callers`. */
+static int open_function(struct empty_bpf *skel, unsigned args, bool called, struct prog *prog,
+			 size_t *func, struct errmsg *err)
+{
+	struct bpf_program *program = called ? skel->progs.empty_callers : skel->progs.empty;
+	char name[16];
+	int fd, rc;
+
+	fd = dup(bpf_program__fd(program));
+	if (fd < 0)
+		return errmsg__fail(err, -errno, "cannot duplicate an fd");
+	rc = prog__open_fd(prog, fd, err);
+	if (rc)
+		return rc;
+	*func = 0;
+	if (!called)
+		return 0;
+	snprintf(name, sizeof(name), "empty_args%u", args);
+	for (*func = 0; *func < prog->n_funcs; ++*func)
+		if (!strcmp(prog->funcs[*func].name, name))
+			return 0;
+	return errmsg__fail(err, -EINVAL, "no empty function with %u arguments", args);
+}
+
+static struct empty_bpf *open_empty(struct errmsg *err)
+{
+	struct empty_bpf *skel = empty_bpf__open_and_load();
+	char buf[128];
+	int rc;
+
+	if (skel)
+		return skel;
+	rc = -errno;
+	errmsg__fail(err, rc, "cannot load the empty program: %s%s",
+		     errmsg__errno(rc, buf, sizeof(buf)),
+		     rc == -EPERM ? "; it needs CAP_BPF and CAP_PERFMON, for example: sudo" : "");
+	return NULL;
+}
+
+/* Reads all batches, and sorts the readings of each metric. */
+static int sorted_batches(struct profiler *p, const struct profiler_opts *opts, int fd,
+			  double *reading, struct errmsg *err)
+{
+	struct sample s[2] = {};
+	size_t m;
+	int rc;
+
+	rc = sample__init(&s[0], opts->n_cpus, opts->n_metrics)
+		     ?: sample__init(&s[1], opts->n_cpus, opts->n_metrics);
+	if (rc)
+		errmsg__fail(err, rc, "out of memory");
+	else
+		rc = read_batches(p, fd, s, reading, err);
+	for (m = 0; !rc && m < opts->n_metrics; m++)
+		qsort(&reading[m * BATCHES], BATCHES, sizeof(*reading), compare);
+	sample__free(&s[0]);
+	sample__free(&s[1]);
+	return rc;
+}
+
 int floor__measure(struct floor *f, const struct profiler_opts *opts, unsigned args,
 		   struct errmsg *err)
 {
 	struct profiler_opts every_run = *opts;
-	struct sample s[2] = {};
-	struct profiler *p = NULL;
-	struct empty_bpf *skel = NULL;
-	struct bpf_program *main_prog;
 	struct prog prog = {.fd = -1};
+	struct profiler *p = NULL;
+	struct empty_bpf *skel;
 	double *reading = NULL;
-	char buf[128], name[16];
 	size_t m, func;
-	int rc, fd;
+	int rc;
 
 	memset(f, 0, sizeof(*f));
 	/* With sampling, the same code, but no run left out. */
 	if (opts->sample_every)
 		every_run.sample_every = 1;
 
-	skel = empty_bpf__open_and_load();
-	if (!skel) {
-		rc = -errno;
-		errmsg__fail(err, rc, "cannot load the empty program: %s%s",
-			     errmsg__errno(rc, buf, sizeof(buf)),
-			     rc == -EPERM ? "; it needs CAP_BPF and CAP_PERFMON, for example: sudo"
-					  : "");
-		goto cleanup;
-	}
-	/* A main function has one argument, the context; the others are called by `callers`. */
-	main_prog = args == 1 ? skel->progs.empty : skel->progs.empty_callers;
-	fd = dup(bpf_program__fd(main_prog));
-	if (fd < 0) {
-		rc = errmsg__fail(err, -errno, "cannot duplicate an fd");
-		goto cleanup;
-	}
-	rc = prog__open_fd(&prog, fd, err);
+	skel = open_empty(err);
+	if (!skel)
+		return -EPERM;
+	rc = open_function(skel, args, args != 1, &prog, &func, err) ?:
+	     profiler__open(&p, &every_run, &prog, func, err) ?:
+	     profiler__attach(p, err);
 	if (rc)
 		goto cleanup;
-	snprintf(name, sizeof(name), "empty_args%u", args);
-	for (func = 0; args != 1 && func < prog.n_funcs; func++)
-		if (!strcmp(prog.funcs[func].name, name))
-			break;
-	if (args == 1)
-		func = 0;
-	if (func >= prog.n_funcs) {
-		rc = errmsg__fail(err, -EINVAL, "no empty function with %u arguments", args);
-		goto cleanup;
-	}
-	rc = profiler__open(&p, &every_run, &prog, func, err) ?: profiler__attach(p, err);
-	if (rc)
-		goto cleanup;
-
 	reading = calloc(opts->n_metrics * BATCHES, sizeof(*reading));
-	rc = alloc(f, opts->n_metrics) ?:
-	     sample__init(&s[0], opts->n_cpus, opts->n_metrics) ?:
-	     sample__init(&s[1], opts->n_cpus, opts->n_metrics);
-	if (rc || !reading) {
+	if (!reading || alloc(f, opts->n_metrics)) {
 		rc = errmsg__fail(err, -ENOMEM, "out of memory");
 		goto cleanup;
 	}
-	rc = read_batches(p, prog.fd, s, reading, err);
+	rc = sorted_batches(p, opts, prog.fd, reading, err);
 	if (rc)
 		goto cleanup;
 	f->n_metrics = opts->n_metrics;
 	for (m = 0; m < f->n_metrics; m++) {
 		double *r = &reading[m * BATCHES];
 
-		qsort(r, BATCHES, sizeof(*r), compare);
 		f->value[m] = r[BATCHES / 2];
 		f->low[m] = r[BATCHES / 10];
 		f->high[m] = r[BATCHES - 1 - BATCHES / 10];
@@ -178,9 +206,50 @@ cleanup:
 	if (rc)
 		floor__free(f);
 	free(reading);
-	sample__free(&s[0]);
-	sample__free(&s[1]);
 	profiler__close(p);
+	prog__close(&prog);
+	empty_bpf__destroy(skel);
+	return rc;
+}
+
+int floor__added(double *added, const struct profiler_opts *opts, unsigned args, struct errmsg *err)
+{
+	struct profiler *caller = NULL, *callee = NULL;
+	struct prog prog = {.fd = -1};
+	struct empty_bpf *skel;
+	double *reading = NULL;
+	size_t m, func;
+	int rc;
+
+	skel = open_empty(err);
+	if (!skel)
+		return -EPERM;
+	rc = open_function(skel, args, true, &prog, &func, err);
+	if (rc)
+		goto cleanup;
+	reading = calloc(opts->n_metrics * BATCHES, sizeof(*reading));
+	if (!reading) {
+		rc = errmsg__fail(err, -ENOMEM, "out of memory");
+		goto cleanup;
+	}
+	rc = profiler__open(&caller, opts, &prog, 0, err) ?:
+	     profiler__attach(caller, err) ?:
+	     sorted_batches(caller, opts, prog.fd, reading, err);
+	if (rc)
+		goto cleanup;
+	for (m = 0; m < opts->n_metrics; m++)
+		added[m] = -reading[m * BATCHES + BATCHES / 2];
+	rc = profiler__open(&callee, opts, &prog, func, err) ?:
+	     profiler__attach(callee, err) ?:
+	     sorted_batches(caller, opts, prog.fd, reading, err);
+	if (rc)
+		goto cleanup;
+	for (m = 0; m < opts->n_metrics; m++)
+		added[m] += reading[m * BATCHES + BATCHES / 2];
+cleanup:
+	free(reading);
+	profiler__close(callee);
+	profiler__close(caller);
 	prog__close(&prog);
 	empty_bpf__destroy(skel);
 	return rc;

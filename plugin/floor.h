@@ -22,6 +22,14 @@ struct floor {
 /* Measures it by BPF_PROG_TEST_RUN of a program of our own. */
 int floor__measure(struct floor *f, const struct profiler_opts *opts, unsigned args,
 		   struct errmsg *err);
+/*
+ * What measuring a call of a function with @args arguments costs its caller, by metric, in @added
+ * (opts->n_metrics of them): an empty function is called with and without being measured.
+ * @opts->calls is set.
+ */
+int floor__added(double *added, const struct profiler_opts *opts, unsigned args,
+		 struct errmsg *err);
+
 /* -ENOMEM. */
 int floor__copy(struct floor *to, const struct floor *from);
 void floor__free(struct floor *f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -101,6 +102,8 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		[PARAM_TASKS] = opts->tasks,
 		[PARAM_HISTOGRAM] = opts->histogram,
 		[PARAM_FLOOR] = opts->histogram_floor,
+		[PARAM_CALLS] = opts->calls,
+		[PARAM_ROOT] = !func,
 	};
 	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
 	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
@@ -110,7 +113,7 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	struct profiler *p;
 	const char *name;
 	char missing[128], buf[128];
-	size_t cpu, slot;
+	size_t cpu, slot, i;
 	bool guarded;
 	__u64 misses;
 	int rc;
@@ -174,10 +177,12 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		goto cleanup;
 	}
 	progs = &p->skel->progs;
-	p->entry_prog = opts->multiplexed ? progs->bpfcost_entry_mx : progs->bpfcost_entry;
-	p->exit_prog = opts->multiplexed		? progs->bpfcost_exit_mx
-		       : opts->histogram || opts->tasks ? progs->bpfcost_exit_more
-							: progs->bpfcost_exit;
+	p->entry_prog = opts->multiplexed ? progs->bpfcost_entry_mx
+			: opts->calls	  ? progs->bpfcost_entry_more
+					  : progs->bpfcost_entry;
+	p->exit_prog = opts->multiplexed			       ? progs->bpfcost_exit_mx
+		       : opts->histogram || opts->tasks || opts->calls ? progs->bpfcost_exit_more
+								       : progs->bpfcost_exit;
 	bpf_object__for_each_program(each, p->skel->obj)
 		bpf_program__set_autoload(each, each == p->entry_prog || each == p->exit_prog);
 	rc = bpf_program__set_attach_target(p->entry_prog, prog->fd, name)
@@ -196,6 +201,8 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		rc = bpf_map__set_max_entries(p->skel->maps.histogram, PROFILER_HIST_BUCKETS);
 	if (!rc && opts->tasks)
 		rc = bpf_map__set_max_entries(p->skel->maps.tasks, PROFILER_TASKS);
+	if (!rc && opts->calls)
+		rc = bpf_map__reuse_fd(p->skel->maps.calls, opts->calls_fd);
 	if (rc) {
 		errmsg__fail(err, rc, "cannot size the profiler's maps");
 		goto cleanup;
@@ -223,6 +230,18 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 
 		for (slot = 0; slot < PROFILER_SLOTS; slot++)
 			c->key[slot] = cpu * opts->n_events;
+		for (i = 0; opts->added && i < opts->n_metrics; i++) {
+			__u64 added = llround(opts->added[i]);
+			__u64 rest = llround(opts->added[i] - opts->floor[i]);
+
+			if (i < opts->n_events) {
+				c->event[i].added = added;
+				c->event[i].rest = rest;
+			} else {
+				c->clock.added = added;
+				c->clock.rest = rest;
+			}
+		}
 	}
 	if (opts->tasks) {
 		struct profiler_task none = {};
@@ -368,6 +387,7 @@ int profiler__read(struct profiler *p, struct sample *s)
 	s->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	s->sample_every = p->opts.sample_every;
 	s->multiplexed = p->opts.multiplexed;
+	s->calls = p->opts.calls;
 	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed, &known);
 	if (rc)
 		return rc;
@@ -385,6 +405,7 @@ int profiler__read(struct profiler *p, struct sample *s)
 			.lost_pair = p->entry ? c->lost_pair : p->lost_pair[cpu],
 			.lost_read = c->lost_read,
 			.full = c->full,
+			.with_self = c->with_self,
 			.entries = c->entries,
 		};
 		for (i = 0; i < PROFILER_SLOTS; i++)
@@ -396,8 +417,12 @@ int profiler__read(struct profiler *p, struct sample *s)
 				m->value = c->event[i].value;
 				m->enabled = c->event[i].enabled;
 				m->running = c->event[i].running;
+				m->self = c->event[i].self;
+				m->overhead = c->event[i].overhead;
 			} else {
 				m->value = c->clock.value;
+				m->self = c->clock.self;
+				m->overhead = c->clock.overhead;
 			}
 			if (p->opts.multiplexed && i < p->opts.n_events)
 				continue;

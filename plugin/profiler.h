@@ -19,6 +19,11 @@ struct profiler_opts {
 	bool histogram;	       /* keep the distribution of metric 0, less histogram_floor */
 	__u32 histogram_floor; /* a run's floor of metric 0 */
 	bool tasks;	       /* keep sums per process */
+	/* All functions of a program are targets: what is a function's own, and what it called. */
+	bool calls;
+	int calls_fd;			 /* the map of calls under way, one for all targets */
+	const double *added;		 /* by metric: what measuring a call costs its caller */
+	const double *floor;		 /* and what of that is in the readings of the call */
 	const struct counters *counters; /* for the events' times; NULL without events */
 };
 

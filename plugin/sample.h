@@ -16,6 +16,8 @@ struct sample_metric {
 	__u64 value;
 	__u64 enabled;
 	__u64 running;
+	__u64 self;	/* value less that of calls (struct profiler_event); 0 without calls */
+	__u64 overhead; /* of measuring the calls, in value */
 };
 
 /* One CPU. See struct profiler_cpu for what the counts mean. */
@@ -25,6 +27,7 @@ struct sample_cpu {
 	__u64 lost_pair;
 	__u64 lost_read;
 	__u64 full;
+	__u64 with_self;
 	__u64 entries; /* 0 without sampling */
 	__u64 in_flight;
 };
@@ -47,6 +50,7 @@ struct sample {
 	bool missed_known;     /* the kernel counts them (5.12) */
 	unsigned sample_every; /* 0: every run is measured */
 	bool multiplexed;
+	bool calls;
 	size_t n_cpus; /* rows: CPU ids from 0 to n_cpus - 1, also those that do not exist */
 	size_t n_metrics;
 	struct sample_cpu *cpu;

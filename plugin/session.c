@@ -14,6 +14,7 @@ void session__init(struct session *s, struct ctx *ctx)
 	memset(s, 0, sizeof(*s));
 	s->ctx = ctx;
 	s->opts.events_fd = -1;
+	s->opts.calls_fd = -1;
 }
 
 int session__add_metric(struct session *s, const char *word, struct errmsg *err)
@@ -149,7 +150,15 @@ int session__open(struct session *s, struct errmsg *err)
 	s->opts.n_cpus = cpus__max(&possible) + 1;
 	cpus__free(&possible);
 	rc = s->n_metrics ? open_counters(s, err) : choose_counters(s, err);
-	return rc ?: open_map(s, err);
+	rc = rc ?: open_map(s, err);
+	if (rc || !s->opts.calls)
+		return rc;
+	s->opts.calls_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "bpfcost_calls", sizeof(__u32),
+					  sizeof(struct profiler_calls), 1, NULL);
+	if (s->opts.calls_fd < 0)
+		return errmsg__fail(err, -errno, "cannot create a map: %s",
+				    errmsg__errno(errno, buf, sizeof(buf)));
+	return 0;
 }
 
 int session__floor(struct session *s, unsigned args, const struct floor **floor, struct errmsg *err)
@@ -186,6 +195,27 @@ static void note_lost_cpus(const struct session *s)
 	}
 }
 
+int session__added(struct session *s, unsigned args, const double **added, struct errmsg *err)
+{
+	int rc;
+
+	if (args > FLOOR_MAX_ARGS)
+		args = FLOOR_MAX_ARGS;
+	if (!s->added[args]) {
+		s->added[args] = calloc(s->n_metrics, sizeof(double));
+		if (!s->added[args])
+			return errmsg__fail(err, -ENOMEM, "out of memory");
+		rc = floor__added(s->added[args], &s->opts, args, err);
+		if (rc) {
+			free(s->added[args]);
+			s->added[args] = NULL;
+			return rc;
+		}
+	}
+	*added = s->added[args];
+	return 0;
+}
+
 int session__refresh(struct session *s, struct errmsg *err)
 {
 	char buf[128];
@@ -208,6 +238,13 @@ void session__close(struct session *s)
 
 	for (i = 0; i <= FLOOR_MAX_ARGS; i++)
 		floor__free(&s->floor[i]);
+	for (i = 0; i <= FLOOR_MAX_ARGS; i++) {
+		free(s->added[i]);
+		s->added[i] = NULL;
+	}
+	if (s->opts.calls_fd >= 0)
+		close(s->opts.calls_fd);
+	s->opts.calls_fd = -1;
 	if (s->opts.events_fd >= 0)
 		close(s->opts.events_fd);
 	s->opts.events_fd = -1;

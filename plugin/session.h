@@ -24,6 +24,7 @@ struct session {
 	struct profiler_opts opts;
 	struct counters *counters;		/* NULL without events */
 	struct floor floor[FLOOR_MAX_ARGS + 1]; /* by number of arguments, measured when needed */
+	double *added[FLOOR_MAX_ARGS + 1];
 };
 
 void session__init(struct session *s, struct ctx *ctx);
@@ -40,6 +41,9 @@ int session__open(struct session *s, struct errmsg *err);
 /* The floor for functions with @args arguments. Measured at the first call. */
 int session__floor(struct session *s, unsigned args, const struct floor **floor,
 		   struct errmsg *err);
+
+/* The same for floor__added(); the array has a value for each metric. Only with opts.calls. */
+int session__added(struct session *s, unsigned args, const double **added, struct errmsg *err);
 
 /* Follows CPUs that come and go. */
 int session__refresh(struct session *s, struct errmsg *err);

@@ -38,6 +38,14 @@ static int open_target(struct targets *ts, struct target *t, struct errmsg *err)
 			return rc;
 		opts.histogram_floor = t->floor->value[0];
 	}
+	if (opts.calls) {
+		rc = session__floor(s, args, &t->floor, err);
+		if (!rc)
+			rc = session__added(s, args, &opts.added, err);
+		if (rc)
+			return rc;
+		opts.floor = t->floor->value;
+	}
 	rc = profiler__open(&t->profiler, &opts, &t->prog, t->func, err)
 		     ?: session__floor(s, args, &t->floor, err);
 	if (rc)
@@ -100,6 +108,25 @@ static int add_one(struct targets *ts, struct prog *prog, size_t func, struct er
 	return 0;
 }
 
+/* A row for each function; each holds the program by an fd of its own. */
+static int add_all(struct targets *ts, struct prog *prog, struct errmsg *err)
+{
+	size_t i, n = prog->n_funcs ? prog->n_funcs : 1;
+	int rc = 0;
+
+	for (i = 0; !rc && i < n; i++) {
+		struct prog again = {.fd = -1};
+		int fd = dup(prog->fd);
+
+		if (fd < 0)
+			rc = errmsg__fail(err, -errno, "cannot duplicate an fd");
+		else
+			rc = prog__open_fd(&again, fd, err) ?: add_one(ts, &again, i, err);
+	}
+	prog__close(prog);
+	return rc;
+}
+
 int targets__add(struct targets *ts, struct prog *prog, struct errmsg *err)
 {
 	size_t i;
@@ -107,6 +134,8 @@ int targets__add(struct targets *ts, struct prog *prog, struct errmsg *err)
 
 	if (!ts->func)
 		return add_one(ts, prog, 0, err);
+	if (!strcmp(ts->func, "all"))
+		return add_all(ts, prog, err);
 	for (i = 0; i < prog->n_funcs; i++)
 		if (!strcmp(prog->funcs[i].name, ts->func))
 			return add_one(ts, prog, i, err);
@@ -164,6 +193,10 @@ static void drop(struct targets *ts, size_t i)
 int targets__drop_gone(struct targets *ts, struct errmsg *err)
 {
 	size_t i = 0, probes = 0, left = ts->n;
+
+	/* The functions of a program would have to be let go together. */
+	if (ts->func && !strcmp(ts->func, "all"))
+		return 0;
 
 	/* Those that come back go to the end, so that the next call looks at others. */
 	while (i < ts->n && left--) {

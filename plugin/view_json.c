@@ -119,6 +119,9 @@ static struct json_object *metric_object(const struct report *r, const struct ro
 	if (!rc && w->sampled)
 		rc = json__put(obj, "skipped", json_object_new_uint64(w->skipped));
 	rc = rc ?: json__put(obj, "estimate", json_object_new_boolean(m->estimate));
+	if (!rc && w->calls)
+		rc = json__put(obj, "self", json__number(m->self))
+			     ?: json__put(obj, "with_self", json_object_new_uint64(w->with_self));
 	if (!rc && w->histogram && !i)
 		rc = json__put(obj, "histogram", histogram_object(w));
 	if (!rc && w->tasks)

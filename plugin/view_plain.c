@@ -164,11 +164,17 @@ static void print_many(const struct ctx *ctx, const struct report *r)
 {
 	FILE *out = ctx->out;
 	char buf[32];
+	bool calls = false;
 	size_t i, k;
 
 	fprintf(out, "\n%6s %-14s %-32s %12s", "id", "type", "name", "runs");
-	for (k = 0; k < r->n_metrics; k++)
+	for (i = 0; i < r->n_rows; i++)
+		calls |= r->rows[i].window && r->rows[i].window->calls;
+	for (k = 0; k < r->n_metrics; k++) {
 		fprintf(out, " %16s %12s", r->metrics[k]->name, "net/run");
+		if (calls)
+			fprintf(out, " %12s", "self/run");
+	}
 	fputc('\n', out);
 	for (i = 0; i < r->n_rows; i++) {
 		const struct row *row = &r->rows[i];
@@ -194,6 +200,10 @@ static void print_many(const struct ctx *ctx, const struct report *r)
 			if (w->measured)
 				fprintf(out, " %12.2f", w->metric[k].net / n);
 			else
+				fprintf(out, " %12s", "-");
+			if (calls && w->with_self)
+				fprintf(out, " %12.2f", w->metric[k].self / w->with_self);
+			else if (calls)
 				fprintf(out, " %12s", "-");
 		}
 		fputc('\n', out);

@@ -19,7 +19,7 @@ static void add_cpu(struct window *w, const struct sample *from, const struct sa
 
 	for (i = 0; i < w->n_metrics; i++) {
 		struct window_metric *m = &w->metric[i];
-		double value;
+		double value, scale = 1;
 		__u64 enabled, running;
 
 		a = &from->metric[cpu * w->n_metrics + i];
@@ -32,9 +32,11 @@ static void add_cpu(struct window *w, const struct sample *from, const struct sa
 		if (to->multiplexed && running < enabled) {
 			m->estimate = true;
 			if (running)
-				value *= (double)enabled / running;
+				scale = (double)enabled / running;
 		}
-		m->value += value;
+		m->value += value * scale;
+		m->net -= (b->overhead - a->overhead) * scale;
+		m->self += (double)(b->self - a->self) * scale;
 	}
 }
 
@@ -117,6 +119,7 @@ int window__init(struct window *w, const struct sample *from, const struct sampl
 		w->measured += b->measured - a->measured;
 		w->switched += b->switched - a->switched;
 		w->lost_read += b->lost_read - a->lost_read;
+		w->with_self += b->with_self - a->with_self;
 		pair += b->lost_pair - a->lost_pair;
 		full += b->full - a->full;
 		entries += b->entries - a->entries;
@@ -124,6 +127,7 @@ int window__init(struct window *w, const struct sample *from, const struct sampl
 		add_cpu(w, from, to, i);
 	}
 
+	w->calls = to->calls;
 	w->lost_known = to->missed_known;
 	w->lost_exit = to->exit_missed - from->exit_missed;
 	entry_missed = to->entry_missed - from->entry_missed;
@@ -153,7 +157,9 @@ int window__init(struct window *w, const struct sample *from, const struct sampl
 		struct window_metric *m = &w->metric[i];
 
 		m->floor = floor ? floor[i] : 0;
-		m->net = m->value - m->floor * w->measured;
+		/* net holds what measuring calls cost, so far. */
+		m->net += m->value - m->floor * w->measured;
+		m->self -= m->floor * w->with_self;
 		if (w->sampled && w->measured && w->measured < w->run_cnt) {
 			double scale = (double)w->run_cnt / w->measured;
 

@@ -12,7 +12,8 @@
 struct window_metric {
 	double value;  /* gross, over the measured runs; scaled where it is an estimate */
 	double floor;  /* a run */
-	double net;    /* value - floor * runs in value */
+	double net;    /* value - floor * runs in value - what measuring calls in it cost */
+	double self;   /* net less that of the calls in it; only with calls */
 	__u64 enabled; /* ns, all CPUs */
 	__u64 running; /* ns, all CPUs */
 	bool estimate; /* scaled: multiplexed, or sampled */
@@ -42,6 +43,8 @@ struct window {
 	__u64 lost_read;  /* a counter could not be read */
 	bool lost_known;  /* false: a kernel that does not count skips (before 5.12) */
 	bool sampled;
+	bool calls;
+	__u64 with_self; /* measured runs that are in self */
 	size_t n_metrics;
 	struct window_metric *metric;
 	/* On request only: */

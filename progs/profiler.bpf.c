@@ -49,6 +49,14 @@ struct {
 	__type(value, struct profiler_task);
 } tasks SEC(".maps");
 
+/* One for all targets. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profiler_calls);
+} calls SEC(".maps");
+
 #define param(which)                                                                       \
 	({                                                                                 \
 		__s64 __v;                                                                 \
@@ -151,8 +159,57 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
 }
 
+/* Puts a call on top of those under way on this CPU. */
+static __always_inline void push(__u64 *ctx)
+{
+	struct profiler_frame *frame;
+	struct profiler_calls *on_cpu;
+	__u32 zero = 0;
+	__u64 depth;
+	int i;
+
+	if (!param(PARAM_CALLS))
+		return;
+	on_cpu = bpf_map_lookup_elem(&calls, &zero);
+	if (!on_cpu)
+		return;
+	depth = on_cpu->depth;
+	if (depth >= PROFILER_FRAMES)
+		return;
+	on_cpu->depth = depth + 1;
+	frame = &on_cpu->frame[depth];
+	frame->ctx = (__u64)ctx;
+	frame->task = bpf_get_current_pid_tgid();
+	for_each_event (i)
+		frame->inner[i] = frame->overhead[i] = 0;
+	frame->inner[PROFILER_MAX_EVENTS] = frame->overhead[PROFILER_MAX_EVENTS] = 0;
+}
+
+/* Takes a call off again, and with it those above it, whose exits were skipped or whose task has
+ * gone to sleep in them. Returns where it was, or PROFILER_FRAMES. */
+static __always_inline __u32 pop(__u64 *ctx)
+{
+	struct profiler_calls *on_cpu;
+	__u32 zero = 0;
+	int k, depth;
+
+	if (!param(PARAM_CALLS))
+		return PROFILER_FRAMES;
+	on_cpu = bpf_map_lookup_elem(&calls, &zero);
+	if (!on_cpu)
+		return PROFILER_FRAMES;
+	depth = on_cpu->depth;
+	for (k = PROFILER_FRAMES - 1; k >= 0; k--) {
+		if (k < depth && on_cpu->frame[k].ctx == (__u64)ctx) {
+			on_cpu->depth = k;
+			return k;
+		}
+	}
+	return PROFILER_FRAMES;
+}
+
 /* What both entry programs do but for reading: a macro, as the one for the exit programs. */
-#define ENTRY(read)                                  \
+#define ENTRY(before, read)                          \
 	__u64 cpu = bpf_get_smp_processor_id(), now; \
 	struct profiler_cpu *c, *run;                \
 	__u32 slot;                                  \
@@ -181,6 +238,7 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 	}                                            \
 	ONCE(run->ctx[0]) = (__u64)ctx;              \
 	run->switches[0] = now;                      \
+	before;                                      \
 	for_each_event (i)                           \
 		read;                                \
 	if (param(PARAM_CLOCK))                      \
@@ -189,7 +247,16 @@ static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32
 SEC("fentry/target")
 int bpfcost_entry(__u64 *ctx)
 {
-	ENTRY(run->event[i].start[0] = bpf_perf_event_read(&events, run->key[0] + i));
+	ENTRY(/* nothing */,
+	      run->event[i].start[0] = bpf_perf_event_read(&events, run->key[0] + i));
+	return 0;
+}
+
+/* With calls. */
+SEC("fentry/target")
+int bpfcost_entry_more(__u64 *ctx)
+{
+	ENTRY(push(ctx), run->event[i].start[0] = bpf_perf_event_read(&events, run->key[0] + i));
 	return 0;
 }
 
@@ -197,14 +264,14 @@ int bpfcost_entry(__u64 *ctx)
 SEC("fentry/target")
 int bpfcost_entry_mx(__u64 *ctx)
 {
-	ENTRY(({
-		struct bpf_perf_event_value v = {};
-		long err = bpf_perf_event_read_value(&events, run->key[0] + i, &v, sizeof(v));
+	ENTRY(push(ctx), ({
+		      struct bpf_perf_event_value v = {};
+		      long err = bpf_perf_event_read_value(&events, run->key[0] + i, &v, sizeof(v));
 
-		run->event[i].start[0] = err ? err : v.counter;
-		run->event[i].start_enabled[0] = v.enabled;
-		run->event[i].start_running[0] = v.running;
-	}));
+		      run->event[i].start[0] = err ? err : v.counter;
+		      run->event[i].start_enabled[0] = v.enabled;
+		      run->event[i].start_running[0] = v.running;
+	      }));
 	return 0;
 }
 
@@ -214,7 +281,7 @@ int bpfcost_entry_mx(__u64 *ctx)
  * this one has ended, because the kernel guards against it. Before 5.12 it did not: there,
  * PARAM_UNGUARDED, a run whose readings another one has replaced is lost.
  */
-#define EXIT(read)                                                                                \
+#define EXIT(read, after)                                                                         \
 	__u64 cpu = bpf_get_smp_processor_id(), error = 0, now;                                   \
 	struct profiler_cpu *c, *run;                                                             \
 	__u32 slot;                                                                               \
@@ -231,6 +298,7 @@ int bpfcost_entry_mx(__u64 *ctx)
 	for_each_event (i)                                                                        \
 		read;                                                                             \
 	now = switches();                                                                         \
+	after;                                                                                    \
                                                                                                   \
 	run = c;                                                                                  \
 	if (unlikely(c->ctx[0] != (__u64)ctx)) {                                                  \
@@ -335,8 +403,52 @@ static __always_inline void count_task(struct profiler_cpu *c, struct profiler_c
 				     c->clock.end - run->clock.start[0]);
 }
 
-static __always_inline void count_more(struct profiler_cpu *c, struct profiler_cpu *run)
+/* What of a run is its own, and what its caller has to take off for it. */
+static __always_inline void count_calls(struct profiler_cpu *c, struct profiler_cpu *run, __u32 at)
 {
+	struct profiler_frame *frame, *caller = NULL;
+	struct profiler_calls *on_cpu;
+	__u32 zero = 0;
+	__u64 value;
+	int i, k;
+
+	on_cpu = bpf_map_lookup_elem(&calls, &zero);
+	if (!on_cpu || at >= PROFILER_FRAMES)
+		return;
+	frame = &on_cpu->frame[at];
+	if (!param(PARAM_ROOT)) {
+		for (k = PROFILER_FRAMES - 2; k >= 0; k--) {
+			if (!caller && k < (int)at && on_cpu->frame[k].task == frame->task)
+				caller = &on_cpu->frame[k];
+		}
+	}
+	c->with_self++;
+	for_each_event (i) {
+		value = c->event[i].end - run->event[i].start[0];
+		c->event[i].self += value - frame->inner[i];
+		c->event[i].overhead += frame->overhead[i];
+		if (caller) {
+			caller->inner[i] += value + c->event[i].rest;
+			caller->overhead[i] += frame->overhead[i] + c->event[i].added;
+		}
+	}
+	if (param(PARAM_CLOCK)) {
+		i = PROFILER_MAX_EVENTS;
+		value = c->clock.end - run->clock.start[0];
+		c->clock.self += value - frame->inner[i];
+		c->clock.overhead += frame->overhead[i];
+		if (caller) {
+			caller->inner[i] += value + c->clock.rest;
+			caller->overhead[i] += frame->overhead[i] + c->clock.added;
+		}
+	}
+}
+
+static __always_inline void count_more(struct profiler_cpu *c, struct profiler_cpu *run,
+				       __u32 frame)
+{
+	if (param(PARAM_CALLS))
+		count_calls(c, run, frame);
 	if (param(PARAM_HISTOGRAM))
 		count_bucket(c, run);
 	if (param(PARAM_TASKS))
@@ -346,7 +458,7 @@ static __always_inline void count_more(struct profiler_cpu *c, struct profiler_c
 SEC("fexit/target")
 int bpfcost_exit(__u64 *ctx)
 {
-	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i));
+	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i), /* nothing */);
 	return 0;
 }
 
@@ -354,8 +466,10 @@ int bpfcost_exit(__u64 *ctx)
 SEC("fexit/target")
 int bpfcost_exit_more(__u64 *ctx)
 {
-	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i));
-	count_more(c, run);
+	__u32 frame = PROFILER_FRAMES;
+
+	EXIT(c->event[i].end = bpf_perf_event_read(&events, c->key[0] + i), frame = pop(ctx));
+	count_more(c, run, frame);
 	return 0;
 }
 
@@ -363,20 +477,23 @@ int bpfcost_exit_more(__u64 *ctx)
 SEC("fexit/target")
 int bpfcost_exit_mx(__u64 *ctx)
 {
-	EXIT(({
-		struct bpf_perf_event_value v = {};
-		long err = bpf_perf_event_read_value(&events, c->key[0] + i, &v, sizeof(v));
+	__u32 frame = PROFILER_FRAMES;
 
-		c->event[i].end = err ? err : v.counter;
-		c->event[i].end_enabled = v.enabled;
-		c->event[i].end_running = v.running;
-	}));
+	EXIT(({
+		     struct bpf_perf_event_value v = {};
+		     long err = bpf_perf_event_read_value(&events, c->key[0] + i, &v, sizeof(v));
+
+		     c->event[i].end = err ? err : v.counter;
+		     c->event[i].end_enabled = v.enabled;
+		     c->event[i].end_running = v.running;
+	     }),
+	     frame = pop(ctx));
 	for_each_event (i) {
 		struct profiler_event *e = &c->event[i];
 
 		e->enabled += e->end_enabled - run->event[i].start_enabled[0];
 		e->running += e->end_running - run->event[i].start_running[0];
 	}
-	count_more(c, run);
+	count_more(c, run, frame);
 	return 0;
 }
