@@ -136,7 +136,9 @@ exact() { # PROGRAM N RUNS METRIC...
 	local signal args
 
 	for signal in INT TERM HUP; do
-		for args in -j -p ''; do
+		for args in -j ''; do
+			# Of HUP it is enough to know that it is one of them.
+			[[ $signal$args != HUP ]] || continue
 			# shellcheck disable=SC2086 # none or one
 			"$BPFCOST" $args prog profile pinned "$P/alu0" ns >"$T/out" 2>"$T/err" 3>&- &
 			while ! grep -q '^SigBlk:.*[1-9a-f]' "/proc/$!/status"; do
@@ -253,10 +255,10 @@ exact() { # PROGRAM N RUNS METRIC...
 @test "whole runs only: begun and ended while the program runs all the time" {
 	local _ pid
 
-	"$TARGET" run "$P/alu0" 200 1000000 3>&- &
+	"$TARGET" run "$P/alu0" 20 100000000 3>&- &
 	pid=$!
-	for _ in 1 2 3 4; do
-		profile alu0 ns duration 0.05
+	for _ in 1 2; do
+		profile alu0 ns duration 0.02
 		json_is "$sound and (.[0] | .run_cnt > 0 and .lost == 0 and .value >= .measured * .floor_p10 * 0.5)"
 	done
 	kill -KILL "$pid"
