@@ -9,6 +9,7 @@
 # make V=1                   show the commands
 # make check | demo | bench  the scripts of the same name
 # make install               DESTDIR=, PREFIX=
+# make install-selftests     the suite for the kernel's statistics, to run where there is no compiler
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -108,7 +109,7 @@ TEST_DATA_OUT := $(TEST_DATA:%=$(O)/%)
 MAN_SRC := $(wildcard Documentation/*.8.rst)
 MAN := $(MAN_SRC:%.rst=$(O)/%)
 
-.PHONY: all tests man clean install uninstall check demo bench cost-table
+.PHONY: all tests man clean install install-selftests uninstall check demo bench cost-table
 all: $(O)/bpfcost $(BPF_OBJ) tests man
 tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(TEST_DATA_OUT)
 man: $(MAN)
@@ -175,6 +176,15 @@ install: all
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man8/
 	install -D -m 644 plugin/bash-completion/bpfcost \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/bpfcost
+
+# What it takes to run selftests/stats: neither a compiler nor the command.
+STATS_PROGS := $(filter $(O)/selftests/stats/%,$(TEST_BIN))
+STATS_DATA := $(filter selftests/run selftests/skips selftests/lib/% selftests/stats/%,$(TEST_DATA))
+SELFTESTS_DIR = $(DESTDIR)$(PREFIX)/libexec/bpfcost
+install-selftests: $(STATS_PROGS) $(STATS_DATA:%=$(O)/%)
+	install -d $(SELFTESTS_DIR)/selftests/lib $(SELFTESTS_DIR)/selftests/stats
+	install $(STATS_PROGS) $(SELFTESTS_DIR)/selftests/stats/
+	cd $(O) && cp -p --parents $(STATS_DATA) $(abspath $(SELFTESTS_DIR))/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/bpfcost $(DESTDIR)$(PREFIX)/sbin/bpftool-cost \
