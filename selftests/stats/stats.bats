@@ -60,3 +60,8 @@ program() { # NAME
 @test "real tools side by side" {
 	program tools
 }
+
+# bats test_tags=midrun
+@test "the switch changes while a program spins" {
+	program midspin
+}
