@@ -169,8 +169,9 @@ static int make_btf(struct btf *btf, const char *ctx_type, const struct bstats_f
 		int rc;
 
 		proto[i] = btf__add_func_proto(btf, int_id);
-		rc = proto[i] < 0 ? proto[i] :
-				    btf__add_func_param(btf, i ? "ctx" : "unused", i ? ptr_id : int_id);
+		rc = proto[i] < 0
+			     ? proto[i]
+			     : btf__add_func_param(btf, i ? "ctx" : "unused", i ? ptr_id : int_id);
 		if (rc < 0)
 			return rc;
 	}

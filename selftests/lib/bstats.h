@@ -84,8 +84,9 @@ int bstats_run(int prog_fd, unsigned int repeat);
  * errno. Nothing that the kernel says about the switch is trusted. */
 int bstats_is_on(int observer_fd);
 
-/* Processes other than @except (0: none) that hold stats fds, as "pid (comm) x fds, ...", into @buf.
- * Returns their number. Holders in other pid namespaces, and fds in flight, cannot be seen. */
+/* Processes other than @except (0: none) that hold stats fds, as "pid (comm) x fds, ...", into
+ * @buf. Returns their number. Holders in other pid namespaces, and fds in flight, cannot be
+ * seen. */
 int bstats_holders(int except, char *buf, size_t size);
 
 /* The number of a type or function in the kernel's BTF, the value of an enumerator, the index of a

@@ -126,9 +126,9 @@ _Noreturn void btest_broken(struct btest *t, int err, const char *what)
 {
 	char text[1024], release[256];
 
-	snprintf(text, sizeof(text), "rule: %s\nexpected: to be able to test it\nseen: %s: %s\nkernel: %s",
-		 t->tc->rule, what, strerror(err < 0 ? -err : err),
-		 kernel_release(release, sizeof(release)));
+	snprintf(text, sizeof(text),
+		 "rule: %s\nexpected: to be able to test it\nseen: %s: %s\nkernel: %s", t->tc->rule,
+		 what, strerror(err < 0 ? -err : err), kernel_release(release, sizeof(release)));
 	say_and_exit(t, SAY_FAIL, KTAP_EXIT_FAIL, text);
 }
 
@@ -478,7 +478,8 @@ static void on_signal(int sig)
 
 /*
  * A process in a session of its own that does nothing but wait for the runner's end. If that comes
- * without a goodbye (SIGKILL), it puts the sysctl back to 0, the value without which no case starts.
+ * without a goodbye (SIGKILL), it puts the sysctl back to 0, the value without which no case
+ * starts.
  */
 static int start_guardian(void)
 {
@@ -577,13 +578,15 @@ static const char *why_not(struct runner *r, char *buf, size_t size)
 	}
 	if (rc == 1) {
 		snprintf(buf, size,
-			 "kernel.bpf_stats_enabled is 1, so somebody may be measuring; to run the tests: %s",
+			 "kernel.bpf_stats_enabled is 1, so somebody may be measuring; to run the "
+			 "tests: %s",
 			 RESTORE_HINT);
 		return buf;
 	}
 	if (off_within(r->observer, 1000)) {
 		snprintf(buf, size,
-			 "the switch is on, but no holder is visible (another pid namespace, an fd in flight, or a leak in the kernel)");
+			 "the switch is on, but no holder is visible (another pid namespace, an fd "
+			 "in flight, or a leak in the kernel)");
 		return buf;
 	}
 	fd = bstats_open();
@@ -759,11 +762,13 @@ static void run_case(struct runner *r, const struct btest_case *tc)
 	kernel_release(release, sizeof(release));
 
 	if (!text[0] && status == -1) {
-		snprintf(text, sizeof(text), "%crule: %s\nexpected: an end within %u s\nseen: %s\nkernel: %s",
-			 SAY_FAIL, tc->rule, tc->timeout_s ? tc->timeout_s : 30,
+		snprintf(text, sizeof(text),
+			 "%crule: %s\nexpected: an end within %u s\nseen: %s\nkernel: %s", SAY_FAIL,
+			 tc->rule, tc->timeout_s ? tc->timeout_s : 30,
 			 interrupted ? "an interrupt" : "none", release);
 	} else if (!text[0] && status != 0) {
-		snprintf(text, sizeof(text), "%crule: %s\nexpected: exit status 0\nseen: wait status 0x%x\nkernel: %s",
+		snprintf(text, sizeof(text),
+			 "%crule: %s\nexpected: exit status 0\nseen: wait status 0x%x\nkernel: %s",
 			 SAY_FAIL, tc->rule, (unsigned int)status, release);
 	}
 
@@ -783,7 +788,9 @@ static void run_case(struct runner *r, const struct btest_case *tc)
 			text[1] = '\0';
 		}
 		snprintf(text + used, sizeof(text) - used,
-			 "%srule: when every holder is gone and the sysctl is 0, the switch is off\nexpected: off after this case\nseen: still on 3 s after the end of all its processes\nkernel: %s",
+			 "%srule: when every holder is gone and the sysctl is 0, the switch is "
+			 "off\nexpected: off after this case\nseen: still on 3 s after the end of "
+			 "all its processes\nkernel: %s",
 			 used > 1 ? "\n" : "", release);
 		append_foreigners(text, sizeof(text));
 	}

@@ -32,7 +32,8 @@ void ktap_begin(struct ktap *k, unsigned int planned);
 /* Prints a note; every line of the text gets its "# ". */
 void ktap_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints the result line of the next test. @reason is for skips and known failures; NULL if none. */
+/* Prints the result line of the next test. @reason is for skips and known failures; NULL if
+ * none. */
 void ktap_result(struct ktap *k, enum ktap_status status, const char *name, const char *reason);
 
 /* A pass or a failure, for tests that are one condition. Returns @ok. */

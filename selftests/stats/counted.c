@@ -52,8 +52,8 @@ struct kind {
 	const char *enumerator; /* an attach type that older headers lack */
 	int ret;	       /* what the program returns */
 	int per_call;	       /* runs a provocation counts for; 0: one */
-	/* Puts the scene up, once; attaches, and returns an fd whose close detaches, or 0 if there is
-	 * nothing to attach; makes @n runs happen. */
+	/* Puts the scene up, once; attaches, and returns an fd whose close detaches, or 0 if
+	 * there is nothing to attach; makes @n runs happen. */
 	void (*setup)(struct btest *t, struct scene *s);
 	int (*attach)(struct btest *t, struct scene *s);
 	void (*provoke)(struct btest *t, struct scene *s, int n);
@@ -227,8 +227,9 @@ static int attach_tp(struct btest *t, struct scene *s)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
-		.config = (__u64)have(t, number_in("/sys/kernel/tracing/events/sched/sched_process_fork/id"),
-				      "the id of sched_process_fork"),
+		.config = (__u64)have(
+			t, number_in("/sys/kernel/tracing/events/sched/sched_process_fork/id"),
+			"the id of sched_process_fork"),
 		.sample_period = 1,
 	};
 
@@ -285,8 +286,9 @@ static int attach_uprobe(struct btest *t, struct scene *s)
 	struct perf_event_attr attr = {
 		.type = (__u32)have(t, number_in("/sys/bus/event_source/devices/uprobe/type"),
 				    "the uprobe PMU"),
-		.uprobe_path = (__u64)(uintptr_t)"/proc/self/exe",
-		.probe_offset = (__u64)need(t, file_offset((const void *)probed), "/proc/self/maps"),
+		.uprobe_path = (__u64)(uintptr_t) "/proc/self/exe",
+		.probe_offset =
+			(__u64)need(t, file_offset((const void *)probed), "/proc/self/maps"),
 	};
 
 	return perf_attach(t, s, perf_open(&attr, -1, 0));
@@ -857,8 +859,9 @@ static void replaced(struct btest *t)
 	const struct bstats_func new_func = {.name = "stats_new", .global = true};
 	struct bstats_load l = {.type = BPF_PROG_TYPE_EXT};
 
-	target = (int)have(t, bstats_load_btf(&(struct bstats_load){.type = BPF_PROG_TYPE_SCHED_CLS},
-					      "__sk_buff", funcs, 2, code, INSN_COUNT(code)),
+	target = (int)have(t,
+			   bstats_load_btf(&(struct bstats_load){.type = BPF_PROG_TYPE_SCHED_CLS},
+					   "__sk_buff", funcs, 2, code, INSN_COUNT(code)),
 			   "a program with a global function");
 	l.attach_prog_fd = (unsigned int)target;
 	l.attach_btf_id = (unsigned int)func_id(t, target, "stats_sub");
@@ -989,8 +992,9 @@ static void recursion(struct btest *t)
 
 /* ---- the table ---- */
 
-#define RULE_COUNTED                                                                               \
-	"run_cnt is the number of runs while the switch is on, for every kind of program; it never " \
+#define RULE_COUNTED                                                                           \
+	"run_cnt is the number of runs while the switch is on, for every kind of program; it " \
+	"never "                                                                               \
 	"counts while off, is frozen then, and goes on from there"
 
 #define TEST_RUN(NAME, TYPE, ...)                                                                  \

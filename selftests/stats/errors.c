@@ -334,7 +334,8 @@ static void fd_is_no_object(struct btest *t)
 	memset(&attr, 0, sizeof(attr));
 	attr.task_fd_query.pid = (__u32)getpid();
 	attr.task_fd_query.fd = (__u32)fd;
-	expect_errno(t, KERNEL_ENOTSUPP, bstats_bpf(BPF_TASK_FD_QUERY, &attr, sizeof(attr.task_fd_query)),
+	expect_errno(t, KERNEL_ENOTSUPP,
+		     bstats_bpf(BPF_TASK_FD_QUERY, &attr, sizeof(attr.task_fd_query)),
 		     "BPF_TASK_FD_QUERY of a stats fd");
 	expect_on(t, "after the fd was refused as an object");
 	close(fd);
@@ -366,13 +367,14 @@ static void fd_name(struct btest *t)
 	close(fd);
 }
 
-static const char type_rule[] = "BPF_ENABLE_STATS knows the type BPF_STATS_RUN_TIME; others are EINVAL";
-static const char attr_rule[] =
-	"attributes may be shorter or longer than the kernel's while what one side does not know is 0";
+static const char type_rule[] =
+	"BPF_ENABLE_STATS knows the type BPF_STATS_RUN_TIME; others are EINVAL";
+static const char attr_rule[] = "attributes may be shorter or longer than the kernel's while what "
+				"one side does not know is 0";
 static const char perm_rule[] =
 	"BPF_ENABLE_STATS needs CAP_SYS_ADMIN in the initial user namespace, and nothing else";
-static const char order_rule[] =
-	"size (E2BIG), stray bytes (EINVAL), CAP_SYS_ADMIN (EPERM), type (EINVAL), fd (EMFILE): in that order";
+static const char order_rule[] = "size (E2BIG), stray bytes (EINVAL), CAP_SYS_ADMIN (EPERM), type "
+				 "(EINVAL), fd (EMFILE): in that order";
 static const char fd_rule[] = "a stats fd holds the switch and does nothing else";
 
 static const struct btest_case cases[] = {

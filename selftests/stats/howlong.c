@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * run_time_ns against programs whose cost is known: to the instruction where time is exact (the lab's
- * --exact), within bounds that hold on every machine elsewhere.
+ * run_time_ns against programs whose cost is known: to the instruction where time is exact (the
+ * lab's --exact), within bounds that hold on every machine elsewhere.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 
 /* ---- programs ---- */
 
-/* mov, @length times an addition that is one machine instruction, exit. Registers only: constants may
- * be blinded. */
+/* mov, @length times an addition that is one machine instruction, exit. Registers only:
+ * constants may be blinded. */
 static size_t straight(struct bpf_insn *code, unsigned int length)
 {
 	size_t n = 0;
@@ -177,9 +177,10 @@ static void slope(struct btest *t)
 		close(fd);
 		/* The clock's multiplier rounds, on x86 at both ends. */
 		if (more < (long long)lengths[i] - 2 || more > (long long)lengths[i] + 2)
-			btest_failed(t, "1 ns for each instruction more",
-				     "%lld ns for %u instructions more than none, which takes %llu ns",
-				     more, lengths[i], empty);
+			btest_failed(
+				t, "1 ns for each instruction more",
+				"%lld ns for %u instructions more than none, which takes %llu ns",
+				more, lengths[i], empty);
 	}
 	close(stats);
 	btest_note(t, "an empty program takes %llu ns; up to %d instructions, each is 1 ns more",
@@ -207,8 +208,8 @@ static int load_timed(struct btest *t, int map)
 	return (int)need(t, bstats_load(&l, code, n), "loading a program that measures itself");
 }
 
-/* What the program measured itself is a part of the run, the run is a part of the call. Clocks may run
- * apart by a thousandth where one is being corrected, and by one tick at each end. */
+/* What the program measured itself is a part of the run, the run is a part of the call. Clocks
+ * may run apart by a thousandth where one is being corrected, and by one tick at each end. */
 static void check_between(struct btest *t, int fd, int map, unsigned int processes,
 			  unsigned int repeat)
 {
@@ -239,10 +240,11 @@ static void check_between(struct btest *t, int fd, int map, unsigned int process
 	own -= own_before;
 	expect_eq(t, (long long)runs, (long long)(after.run_cnt - before.run_cnt), "runs counted");
 	slack = own / 1000 + 100 * runs;
-	expect_range(t, (long long)(own > slack ? own - slack : 0),
-		     wall * (long long)processes * 1001 / 1000 + 100,
-		     (long long)(after.run_time_ns - before.run_time_ns),
-		     "run_time_ns, between what the program measured itself and the time of the call");
+	expect_range(
+		t, (long long)(own > slack ? own - slack : 0),
+		wall * (long long)processes * 1001 / 1000 + 100,
+		(long long)(after.run_time_ns - before.run_time_ns),
+		"run_time_ns, between what the program measured itself and the time of the call");
 }
 
 static void bounds(struct btest *t)
@@ -354,10 +356,12 @@ static void of_tracer(struct btest *t)
 	close(stats);
 }
 
-static const char exact_rule[] = "run_time_ns is the time from entry to exit: an instruction more is "
-				 "one instruction's time more";
-static const char between[] = "run_time_ns of a run is no less than what the program itself measured, "
-			      "and no more than the call that ran it took";
+static const char exact_rule[] =
+	"run_time_ns is the time from entry to exit: an instruction more is "
+	"one instruction's time more";
+static const char between[] =
+	"run_time_ns of a run is no less than what the program itself measured, "
+	"and no more than the call that ran it took";
 
 static const struct btest_case cases[] = {
 	{ .name = "slope", .rule = exact_rule, .run = slope, .data = &plain, .tags = "exact" },

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# How kselftest runs a .bats file: results as KTAP, exit status 0 (passed), 1 (failed) or 4 (skipped).
+# How kselftest runs a .bats file: results as KTAP; exit status 0 passed, 1 failed, 4 skipped.
 
 set -u
 here=$(cd -- "$(dirname -- "$0")" && pwd -P) || exit 1

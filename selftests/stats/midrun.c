@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The switch changes in the middle of a run. A program that BPF_PROG_TEST_RUN (or a hook without a
- * trampoline) runs looks at the switch once, at its start; one on a trampoline looks at its start and
- * at its end. What makes the middle last is a page that the program reads and that userfaultfd
+ * trampoline) runs looks at the switch once, at its start; one on a trampoline looks at its start
+ * and at its end. What makes the middle last is a page that the program reads and that userfaultfd
  * delivers when the test likes.
  */
 #include <errno.h>
@@ -273,10 +273,12 @@ static void overlapping(struct btest *t)
 	close(fd);
 }
 
-static const char once[] = "whether a run is counted is decided at its start, outside of trampolines; "
-			   "its time includes the time asleep";
-static const char twice[] = "on a trampoline a run is counted if the switch is on at its start and at "
-			    "its end; its time includes the time asleep";
+static const char once[] =
+	"whether a run is counted is decided at its start, outside of trampolines; "
+	"its time includes the time asleep";
+static const char twice[] =
+	"on a trampoline a run is counted if the switch is on at its start and at "
+	"its end; its time includes the time asleep";
 
 #define SLEEPS (BH_USERFAULTFD | BH_SLEEPABLE_COUNTED)
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The switch changes in the middle of a run of a program that cannot sleep: it spins until a map says
- * that it may go on. This is midrun for the other half of the programs, and for kernels that have no
- * sleepable ones.
+ * The switch changes in the middle of a run of a program that cannot sleep: it spins until a map
+ * says that it may go on. This is midrun for the other half of the programs, and for kernels that
+ * have no sleepable ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,8 +34,8 @@ struct stage {
 	int rc;		  /* what it got */
 };
 
-/* A loop with a bound that the verifier can follow, and a tail call to itself as often as the kernel
- * allows: some tens of milliseconds, unless it is let go earlier. */
+/* A loop with a bound that the verifier can follow, and a tail call to itself as often as the
+ * kernel allows: some tens of milliseconds, unless it is let go earlier. */
 #define SPINS 8000 /* the verifier follows 8192 jumps */
 #define WAIT  I_CALL(BPF_FUNC_ktime_get_ns)
 
@@ -151,7 +151,8 @@ static void changed(struct btest *t, struct stage *s, bool from, bool to, long l
 				  "time of a run that is not counted");
 		return;
 	}
-	btest_skip(t, "needs a second CPU that is free: no run lasted while the switch was changed");
+	btest_skip(t,
+		   "needs a second CPU that is free: no run lasted while the switch was changed");
 }
 
 static void all_changes(struct btest *t)

@@ -542,8 +542,8 @@ static int read_number(const char *path, long long *value)
 	return rc;
 }
 
-/* The system's limit does not hold for CAP_SYS_ADMIN, which BPF_ENABLE_STATS wants: root opens files
- * beyond it. What is left to check is that being there changes nothing. */
+/* The system's limit does not hold for CAP_SYS_ADMIN, which BPF_ENABLE_STATS wants: root opens
+ * files beyond it. What is left to check is that being there changes nothing. */
 static void enfile(struct btest *t)
 {
 	long long max, used;

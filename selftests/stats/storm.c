@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A storm on the switch: processes that play tools open, dup, pass, close, write the sysctl, fork,
- * exec and are killed, all at once. While one holds, each of its runs is counted; whenever all pause,
- * the switch is what the model says. A failure is shrunk to a short sequence that still fails.
+ * exec and are killed, all at once. While one holds, each of its runs is counted; whenever all
+ * pause, the switch is what the model says. A failure is shrunk to a short sequence that still
+ * fails.
  *
- * What happens is a list of steps, made from a seed in small portions (epochs) that begin and end with
- * nothing on. Environment: STORM_SEED, STORM_SECONDS (20), STORM_OPS (stop after so many), STORM_TOOLS
- * (8), LOOP=1 (for ever), STORM_REPLAY (a sequence as a failure prints it).
+ * What happens is a list of steps, made from a seed in small portions (epochs) that begin and end
+ * with nothing on. Environment: STORM_SEED, STORM_SECONDS (20), STORM_OPS (stop after so many),
+ * STORM_TOOLS (8), LOOP=1 (for ever), STORM_REPLAY (a sequence as a failure prints it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -152,7 +153,8 @@ static void do_run(struct tool *w)
 	int program = w->s->programs[w->index];
 	struct bstats before, after;
 
-	if (bstats_info(program, &before) || bstats_run(program, 2) || bstats_info(program, &after)) {
+	if (bstats_info(program, &before) || bstats_run(program, 2) ||
+	    bstats_info(program, &after)) {
 		fail(w->s, "tool %u cannot run its program", w->index);
 		return;
 	}
@@ -431,13 +433,15 @@ static void check_pause(struct storm *s, int *value)
 	want = held || children || flight || seen == 1;
 	on = bstats_is_on(s->t->observer);
 	if (on != want)
-		fail(s, "the switch is %s, not %s, while tools hold %u fds, their children %u, %llu are in flight, and the sysctl reads %d",
+		fail(s,
+		     "the switch is %s, not %s, while tools hold %u fds, their children %u, %llu "
+		     "are in flight, and the sysctl reads %d",
 		     on < 0 ? strerror(-on) : on_off(on), on_off(want), held, children, flight,
 		     seen);
 }
 
-/* Plays @steps from nothing on to nothing on. Returns whether all was as it should be; else what was
- * wrong is in the shared text. */
+/* Plays @steps from nothing on to nothing on. Returns whether all was as it should be; else what
+ * was wrong is in the shared text. */
 static bool perform(struct storm *s, const struct step *steps, unsigned int count)
 {
 	int value = 0, on;
@@ -501,7 +505,8 @@ static unsigned int add(struct step *steps, unsigned int count, unsigned int too
 static unsigned int make_epoch(struct storm *s, uint64_t *rnd, unsigned int number,
 			       struct step *steps)
 {
-	/* Later, few tools with few steps are as frequent as many, or the switch would never be off. */
+	/* Later, few tools with few steps are as frequent as many, or the switch would never be
+	 * off. */
 	unsigned int roll = (unsigned int)next_random(rnd), count = 0, sum = 0;
 	unsigned int tools = 1 + (number < 32 ? number / 8 : roll % s->tools);
 	unsigned int pauses = number < 32 ? 2 : 4;
@@ -595,8 +600,8 @@ static bool still_fails(struct storm *s, const struct step *steps, unsigned int 
 	return false;
 }
 
-/* Leaves out what can be left out: halves, then quarters, and so on. Stops when the kernel's count is
- * wrong for good, since then every sequence fails. Returns the new length. */
+/* Leaves out what can be left out: halves, then quarters, and so on. Stops when the kernel's
+ * count is wrong for good, since then every sequence fails. Returns the new length. */
 static unsigned int shrink(struct storm *s, struct step *steps, unsigned int count, bool *stopped)
 {
 	long long end = now_ns() + SHRINK_NS;
@@ -656,9 +661,11 @@ static _Noreturn void report(struct storm *s, struct step *steps, unsigned int c
 		stopped = true;
 	print_steps(steps, count, text, sizeof(text));
 	btest_note(s->t,
-		   "seed %llu, %u tools; shortest sequence found (%u of %u steps%s), to be played again as STORM_TOOLS=%u STORM_REPLAY='...':\n%s",
+		   "seed %llu, %u tools; shortest sequence found (%u of %u steps%s), to be played "
+		   "again as STORM_TOOLS=%u STORM_REPLAY='...':\n%s",
 		   seed, s->tools, count, original,
-		   stopped ? "; the kernel's count is wrong now or time is up, so that it could not be shortened further, after a reboot it may"
+		   stopped ? "; the kernel's count is wrong now or time is up, so that it could "
+			     "not be shortened further, after a reboot it may"
 			   : "",
 		   s->tools, text);
 	text[300] = '\0';
@@ -716,12 +723,13 @@ int main(int argc, char **argv)
 	/* For ever is a year. A number of operations takes as long as it takes. */
 	const bool unlimited = setting("LOOP", 0) || setting("STORM_OPS", 0);
 	const struct btest_case cases[] = {
-		{ .name = "storm",
-		  .rule = "whoever comes and goes, and however: the switch is on exactly while "
-			  "the sysctl is 1 or anybody holds a stats fd",
-		  .run = storm, .tags = "storm,process",
-		  .timeout_s = unlimited ? 31536000 :
-					   (unsigned int)setting("STORM_SECONDS", DEFAULT_S) + 100 },
+		{.name = "storm",
+		 .rule = "whoever comes and goes, and however: the switch is on exactly while "
+			 "the sysctl is 1 or anybody holds a stats fd",
+		 .run = storm,
+		 .tags = "storm,process",
+		 .timeout_s = unlimited ? 31536000
+					: (unsigned int)setting("STORM_SECONDS", DEFAULT_S) + 100},
 		{},
 	};
 

@@ -494,36 +494,46 @@ static const char one_holder[] =
 	"the sysctl is one holder of the switch at most, whatever was written how often";
 static const char only_0_1[] =
 	"the sysctl takes 0 and 1; anything else is EINVAL and changes nothing";
-static const char readable[] = "reading the sysctl gives the last value written, and changes nothing";
+static const char readable[] =
+	"reading the sysctl gives the last value written, and changes nothing";
 static const char who_may[] =
 	"only uid 0 with CAP_SYS_ADMIN in the initial user namespace may write the sysctl";
 static const char global[] = "the sysctl is one for all namespaces";
 
 static const struct btest_case cases[] = {
-	{ .name = "on-off", .rule = one_holder, .run = on_off },
-	{ .name = "counts-once", .rule = one_holder, .run = counts_once },
-	{ .name = "no-underflow", .rule = one_holder, .run = no_underflow },
-	{ .name = "texts-from-0", .rule = only_0_1, .run = texts_from_0, .tags = "input" },
-	{ .name = "texts-from-1", .rule = only_0_1, .run = texts_from_1, .tags = "input" },
-	{ .name = "overlong", .rule = only_0_1, .run = overlong, .tags = "input" },
-	{ .name = "partial", .rule = "only a write at offset 0 sets the sysctl", .run = partial,
-	  .tags = "input" },
-	{ .name = "reading", .rule = readable, .run = reading },
-	{ .name = "anyone-reads", .rule = readable, .run = anyone_reads, .tags = "privilege" },
-	{ .name = "mode", .rule = who_may, .run = file_mode, .tags = "privilege" },
-	{ .name = "unprivileged", .rule = who_may, .run = unprivileged, .tags = "privilege" },
-	{ .name = "wrong-uid", .rule = who_may, .run = wrong_uid, .tags = "privilege" },
-	{ .name = "root-no-cap", .rule = who_may, .run = root_no_cap, .tags = "privilege" },
-	{ .name = "root-bpf-caps", .rule = who_may, .run = root_bpf_caps, .tags = "privilege" },
-	{ .name = "user-namespace", .rule = who_may, .run = user_ns, .needs = BH_USER_NS,
-	  .tags = "privilege,namespace" },
-	{ .name = "passed-fd", .rule = who_may, .run = passed_fd, .tags = "privilege,passing" },
-	{ .name = "read-only-proc", .rule = who_may, .run = read_only_proc,
-	  .tags = "privilege,namespace" },
-	{ .name = "namespaces", .rule = global, .run = namespaces, .tags = "namespace" },
-	{ .name = "outlives-writer", .rule = "the sysctl holds the switch until it is written again",
-	  .run = outlives_writer, .tags = "process" },
-	{ .name = "concurrent", .rule = one_holder, .run = concurrent, .tags = "process" },
+	{.name = "on-off", .rule = one_holder, .run = on_off},
+	{.name = "counts-once", .rule = one_holder, .run = counts_once},
+	{.name = "no-underflow", .rule = one_holder, .run = no_underflow},
+	{.name = "texts-from-0", .rule = only_0_1, .run = texts_from_0, .tags = "input"},
+	{.name = "texts-from-1", .rule = only_0_1, .run = texts_from_1, .tags = "input"},
+	{.name = "overlong", .rule = only_0_1, .run = overlong, .tags = "input"},
+	{.name = "partial",
+	 .rule = "only a write at offset 0 sets the sysctl",
+	 .run = partial,
+	 .tags = "input"},
+	{.name = "reading", .rule = readable, .run = reading},
+	{.name = "anyone-reads", .rule = readable, .run = anyone_reads, .tags = "privilege"},
+	{.name = "mode", .rule = who_may, .run = file_mode, .tags = "privilege"},
+	{.name = "unprivileged", .rule = who_may, .run = unprivileged, .tags = "privilege"},
+	{.name = "wrong-uid", .rule = who_may, .run = wrong_uid, .tags = "privilege"},
+	{.name = "root-no-cap", .rule = who_may, .run = root_no_cap, .tags = "privilege"},
+	{.name = "root-bpf-caps", .rule = who_may, .run = root_bpf_caps, .tags = "privilege"},
+	{.name = "user-namespace",
+	 .rule = who_may,
+	 .run = user_ns,
+	 .needs = BH_USER_NS,
+	 .tags = "privilege,namespace"},
+	{.name = "passed-fd", .rule = who_may, .run = passed_fd, .tags = "privilege,passing"},
+	{.name = "read-only-proc",
+	 .rule = who_may,
+	 .run = read_only_proc,
+	 .tags = "privilege,namespace"},
+	{.name = "namespaces", .rule = global, .run = namespaces, .tags = "namespace"},
+	{.name = "outlives-writer",
+	 .rule = "the sysctl holds the switch until it is written again",
+	 .run = outlives_writer,
+	 .tags = "process"},
+	{.name = "concurrent", .rule = one_holder, .run = concurrent, .tags = "process"},
 	{},
 };
 

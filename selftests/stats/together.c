@@ -101,9 +101,9 @@ static void undo(struct btest *t, struct model *m, enum op op, int sysctl)
 	}
 }
 
-/* Walks the tree of all sequences, looking at the switch at each node, and going back by undoing. To
- * play each sequence from the beginning would toggle the switch four times as often, which takes
- * milliseconds under emulation. Returns the number of sequences. */
+/* Walks the tree of all sequences, looking at the switch at each node, and going back by
+ * undoing. To play each sequence from the beginning would toggle the switch four times as often,
+ * which takes milliseconds under emulation. Returns the number of sequences. */
 static int walk(struct btest *t, struct model *m, enum op *ops, int depth)
 {
 	int sequences = 0;

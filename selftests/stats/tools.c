@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Real programs side by side: sysctl toggles as old tools did, bpftop and bpfcost hold fds, bpftool
- * reads, all at once, while known runs are counted. Each must see all of them. Environment: BPFTOOL,
- * BPFCOST, BPFTOP, SYSCTL name the programs; otherwise they are looked for in PATH.
+ * Real programs side by side: sysctl toggles as old tools did, bpftop and bpfcost hold fds,
+ * bpftool reads, all at once, while known runs are counted. Each must see all of them.
+ * Environment: BPFTOOL, BPFCOST, BPFTOP, SYSCTL name the programs; otherwise they are looked for
+ * in PATH.
  */
 #include <errno.h>
 #include <fcntl.h>
