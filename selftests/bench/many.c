@@ -8,11 +8,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -148,13 +148,12 @@ static int load_target(struct target *t, struct errmsg *err)
 	return prog__open_fd(&t->prog, fd, err);
 }
 
-static int measure(struct json_object *array, const char *metrics, int n, struct errmsg *err)
+static int measure(struct json_object *obj, const char *metrics, int n, struct errmsg *err)
 {
 	struct target *targets = calloc(n, sizeof(*targets));
 	struct ctx ctx = {.out = stdout, .msg = stderr, .sysfs_root = "/sys", .err = err};
 	struct memory before, after, shared;
 	struct session session;
-	struct json_object *obj;
 	double t[6] = {};
 	int i, rc = targets ? 0 : -ENOMEM;
 
@@ -187,7 +186,6 @@ static int measure(struct json_object *array, const char *metrics, int n, struct
 	}
 	t[5] = now_ms() - t[5];
 
-	obj = json_object_new_object();
 	json_object_object_add(obj, "programs", json_object_new_int(n));
 	json_object_object_add(obj, "metrics", json_object_new_string(metrics));
 	json_object_object_add(obj, "cpus", json_object_new_int(session.opts.n_cpus));
@@ -200,7 +198,6 @@ static int measure(struct json_object *array, const char *metrics, int n, struct
 	put(obj, "prog_bytes", after.progs - shared.progs, 0);
 	put(obj, "process_bytes", after.process - shared.process, 0);
 	json_object_object_add(obj, "fds", json_object_new_int(after.fds - shared.fds));
-	json_object_array_add(array, obj);
 cleanup:
 	for (i = 0; targets && i < n; i++) {
 		profiler__close(targets[i].profiler);
@@ -212,12 +209,27 @@ cleanup:
 	return rc;
 }
 
+static int measure_alone(const char *metrics, int n)
+{
+	struct json_object *obj = json_object_new_object();
+	struct errmsg err = {};
+	int rc;
+
+	rc = measure(obj, metrics, n > 0 ? n : 1, &err);
+	if (rc)
+		fprintf(stderr, "many: %s\n", err.text[0] ? err.text : strerror(-rc));
+	else
+		fputs(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PLAIN), stdout);
+	fflush(NULL);
+	json_object_put(obj);
+	return rc ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct json_object *array = json_object_new_array();
 	struct rlimit limit;
-	struct errmsg err = {};
-	int i, rc = 0;
+	int i, status, rc = 0;
+	pid_t pid;
 
 	if (argc < 3) {
 		fputs("usage: many METRIC,... N...\n", stderr);
@@ -227,12 +239,19 @@ int main(int argc, char **argv)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	for (i = 2; !rc && i < argc; i++)
-		rc = measure(array, argv[1], atoi(argv[i]) > 0 ? atoi(argv[i]) : 1, &err);
-	if (rc)
-		fprintf(stderr, "many: %s\n", err.text[0] ? err.text : strerror(-rc));
-	else
-		puts(json_object_to_json_string_ext(array, JSON_C_TO_STRING_PLAIN));
-	json_object_put(array);
-	return rc ? 1 : 0;
+	/* The C library keeps the memory of what has ended for what comes next:
+	 * each number is measured in a process of its own. */
+	putchar('[');
+	for (i = 2; !rc && i < argc; i++) {
+		fflush(NULL);
+		pid = fork();
+		if (!pid)
+			_exit(measure_alone(argv[1], atoi(argv[i])));
+		if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+			rc = 1;
+		if (!rc && i + 1 < argc)
+			putchar(',');
+	}
+	puts("]");
+	return rc;
 }
