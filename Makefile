@@ -72,8 +72,9 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-fr
 endif
 
 # Only clang compiles for BPF; asm/types.h is in the multiarch directory.
-BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(WARNINGS) -Wno-missing-prototypes -Wno-unused-parameter \
-	$(if $(WERROR),-Werror) $(PREFIX_MAP) -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Iinclude -Iprogs \
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(WARNINGS) -Wno-missing-prototypes \
+	-Wno-unused-parameter $(if $(WERROR),-Werror) $(PREFIX_MAP) \
+	-D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Iinclude -Iprogs \
 	$(shell $(PKG_CONFIG) --cflags libbpf) \
 	-idirafter /usr/include/$(TRIPLET) -idirafter /usr/$(TRIPLET)/include
 
