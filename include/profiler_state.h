@@ -17,6 +17,9 @@
 /* Of the stack's 512 bytes a multiplexed read takes 24 a metric. */
 #define PROFILER_MAX_EVENTS 16
 
+/* Addresses of contexts are multiples of 8. */
+#define PROFILER_CTX_MARK 1ULL
+
 struct profiler_event {
 	/* Sums over the measured runs. enabled and running are kept when events are multiplexed. */
 	__u64 value;
@@ -62,8 +65,11 @@ struct profiler_cpu {
 	__u64 deep;    /* slots other than the first that are taken */
 	__u64 exiting; /* context of the last exit (PARAM_UNGUARDED only) */
 
-	__u64 key[PROFILER_SLOTS];	/* of the first event on this CPU, the same for each slot */
-	__u64 ctx[PROFILER_SLOTS];	/* the context address of the run in the slot; 0: free */
+	__u64 key[PROFILER_SLOTS]; /* of the first event on this CPU, the same for each slot */
+	/* The context address of the run in the slot; 0: free. In the first slot it has the bit
+	 * PROFILER_CTX_MARK when runs came after it that took other slots. */
+	__u64 ctx[PROFILER_SLOTS];
+	__u64 after[PROFILER_SLOTS];	/* the run came after the one that is in the first slot */
 	__u64 switches[PROFILER_SLOTS]; /* context switches of the task at entry */
 	struct profiler_clock clock;
 	struct profiler_event event[];

@@ -122,6 +122,9 @@ static __always_inline int is_error(__u64 v)
  * restored by every run. */
 #define ONCE(x) (*(volatile __u64 *)&(x))
 
+/* Whole, because an interrupt's exit may come into an entry, and its entry into an exit. */
+#define add(p, n) ((void)__sync_fetch_and_add(p, n))
+
 /* The slot of an entry, or PROFILER_SLOTS. */
 static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 {
@@ -129,8 +132,10 @@ static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 
 	/* A slot with our own address is of a run that is gone: the kernel skipped its exit, and
 	 * has counted that in the exit program's recursion_misses. */
+	if ((ONCE(c->ctx[0]) & ~PROFILER_CTX_MARK) == (__u64)ctx)
+		return 0;
 #pragma clang loop unroll(full)
-	for (i = 0; i < PROFILER_SLOTS; i++)
+	for (i = 1; i < PROFILER_SLOTS; i++)
 		if (ONCE(c->ctx[i]) == (__u64)ctx)
 			return i;
 #pragma clang loop unroll(full)
@@ -138,6 +143,25 @@ static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 		if (!ONCE(c->ctx[i]))
 			return i;
 	return PROFILER_SLOTS;
+}
+
+/*
+ * The run in the first slot ends, and others came after it. If its task was not switched out
+ * meanwhile, they were inside it, and have ended: those that are still there lost their exits. They
+ * must not stay, or an exit at the same address that lost its entry would find them.
+ */
+static __always_inline void end_inner(struct profiler_cpu *c, int whole)
+{
+	__u32 i;
+
+#pragma clang loop unroll(full)
+	for (i = 1; i < PROFILER_SLOTS; i++) {
+		if (whole && c->after[i] && c->ctx[i]) {
+			c->ctx[i] = 0;
+			add(&c->deep, -1);
+		}
+		c->after[i] = 0;
+	}
 }
 
 /* The slot of an exit, or PROFILER_SLOTS. */
@@ -209,39 +233,43 @@ static __always_inline __u32 pop(__u64 *ctx)
 }
 
 /* What both entry programs do but for reading: a macro, as the one for the exit programs. */
-#define ENTRY(before, read)                          \
-	__u64 cpu = bpf_get_smp_processor_id(), now; \
-	struct profiler_cpu *c, *run;                \
-	__u32 slot;                                  \
-	int i;                                       \
-                                                     \
-	STATE(c, cpu);                               \
-	if (param(PARAM_SAMPLE)) {                   \
-		__u64 n = c->entries;                \
-                                                     \
-		c->entries = n + 1;                  \
-		if (n != c->next)                    \
-			return 0;                    \
-		c->next = n + param(PARAM_SAMPLE);   \
-	}                                            \
-	now = switches();                            \
-	run = c;                                     \
-	if (unlikely(ONCE(c->ctx[0]))) {             \
-		slot = find_free(c, ctx);            \
-		if (slot >= PROFILER_SLOTS) {        \
-			c->full++;                   \
-			return 0;                    \
-		}                                    \
-		run = run_of(c, slot);               \
-		if (slot && !ONCE(run->ctx[0]))      \
-			c->deep++;                   \
-	}                                            \
-	ONCE(run->ctx[0]) = (__u64)ctx;              \
-	run->switches[0] = now;                      \
-	before;                                      \
-	for_each_event (i)                           \
-		read;                                \
-	if (param(PARAM_CLOCK))                      \
+#define ENTRY(before, read)                             \
+	__u64 cpu = bpf_get_smp_processor_id(), now;    \
+	struct profiler_cpu *c, *run;                   \
+	__u32 slot;                                     \
+	int i;                                          \
+                                                        \
+	STATE(c, cpu);                                  \
+	if (param(PARAM_SAMPLE)) {                      \
+		__u64 n = c->entries;                   \
+                                                        \
+		c->entries = n + 1;                     \
+		if (n != c->next)                       \
+			return 0;                       \
+		c->next = n + param(PARAM_SAMPLE);      \
+	}                                               \
+	now = switches();                               \
+	run = c;                                        \
+	if (unlikely(ONCE(c->ctx[0]))) {                \
+		slot = find_free(c, ctx);               \
+		if (slot >= PROFILER_SLOTS) {           \
+			c->full++;                      \
+			return 0;                       \
+		}                                       \
+		run = run_of(c, slot);                  \
+		if (slot) {                             \
+			if (!ONCE(run->ctx[0]))         \
+				add(&c->deep, 1);       \
+			run->after[0] = 1;              \
+			c->ctx[0] |= PROFILER_CTX_MARK; \
+		}                                       \
+	}                                               \
+	ONCE(run->ctx[0]) = (__u64)ctx;                 \
+	run->switches[0] = now;                         \
+	before;                                         \
+	for_each_event (i)                              \
+		read;                                   \
+	if (param(PARAM_CLOCK))                         \
 	run->clock.start[0] = bpf_ktime_get_ns()
 
 SEC("fentry/target")
@@ -289,7 +317,7 @@ int bpfcost_entry_mx(__u64 *ctx)
                                                                                                   \
 	STATE(c, cpu);                                                                            \
 	/* Most exits that sampling left without an entry end here. */                            \
-	if (param(PARAM_SAMPLE) && c->ctx[0] != (__u64)ctx && !c->deep)                           \
+	if (param(PARAM_SAMPLE) && (c->ctx[0] & ~PROFILER_CTX_MARK) != (__u64)ctx && !c->deep)    \
 		return 0;                                                                         \
 	if (param(PARAM_UNGUARDED))                                                               \
 		c->exiting = (__u64)ctx;                                                          \
@@ -302,7 +330,11 @@ int bpfcost_entry_mx(__u64 *ctx)
                                                                                                   \
 	run = c;                                                                                  \
 	if (unlikely(c->ctx[0] != (__u64)ctx)) {                                                  \
-		slot = find_run(c, ctx);                                                          \
+		slot = 0;                                                                         \
+		if ((c->ctx[0] & ~PROFILER_CTX_MARK) == (__u64)ctx)                               \
+			end_inner(c, c->switches[0] == now);                                      \
+		else                                                                              \
+			slot = find_run(c, ctx);                                                  \
 		if (slot >= PROFILER_SLOTS) {                                                     \
 			/* With sampling, the usual exit of a run that was left out. */           \
 			if (!param(PARAM_SAMPLE))                                                 \
@@ -310,7 +342,8 @@ int bpfcost_entry_mx(__u64 *ctx)
 			return 0;                                                                 \
 		}                                                                                 \
 		run = run_of(c, slot);                                                            \
-		c->deep--;                                                                        \
+		if (slot)                                                                         \
+			add(&c->deep, -1);                                                        \
 	}                                                                                         \
 	run->ctx[0] = 0;                                                                          \
 	if (unlikely(run->switches[0] != now)) {                                                  \
