@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Runs whose entry or exit the kernel skipped, because the program that it is for was running on the
+ * CPU already: lost, and as many as the kernel has counted. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "guarded.skel.h"
+#include "lab.h"
+#include "replaced.skel.h"
+
+static const char *no_kprobes(void)
+{
+	return access("/sys/bus/event_source/devices/kprobe/type", R_OK)
+		       ? "no kprobes (CONFIG_KPROBE_EVENTS)"
+		       : NULL;
+}
+
+static const char *no_kprobes_or_pmu(void)
+{
+	return no_kprobes() ?: lab_pmu();
+}
+
+struct setup {
+	struct guarded_bpf *skel;
+	struct replaced_bpf *replaced;
+	struct bpf_link *link[4];
+	int target;
+};
+
+static bool setup(struct setup *s, const char *func)
+{
+	bool ok = true;
+	size_t i;
+
+	memset(s, 0, sizeof(*s));
+	s->skel = guarded_bpf__open_and_load();
+	s->replaced = replaced_bpf__open();
+	CHECK(s->skel && s->replaced);
+	CHECK(!bpf_program__set_attach_target(s->replaced->progs.target,
+					      bpf_program__fd(s->skel->progs.outer), "hook"));
+	CHECK(!replaced_bpf__load(s->replaced));
+	s->target = bpf_program__fd(s->replaced->progs.target);
+	s->link[0] = bpf_program__attach(s->replaced->progs.target);
+	s->link[1] = bpf_program__attach_freplace(s->replaced->progs.target,
+						  bpf_program__fd(s->skel->progs.inner), "hook");
+	s->link[2] = bpf_program__attach(s->skel->progs.inner);
+	s->link[3] = bpf_program__attach_kprobe(s->skel->progs.again, false, func);
+	for (i = 0; i < ARRAY_SIZE(s->link); i++)
+		CHECK(s->link[i]);
+cleanup:
+	return ok;
+}
+
+static void setup_free(struct setup *s)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(s->link); i++)
+		bpf_link__destroy(s->link[i]);
+	replaced_bpf__destroy(s->replaced);
+	guarded_bpf__destroy(s->skel);
+}
+
+static int run_outer(struct setup *s)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.outer), &opts) ? -errno : 0;
+}
+
+/* @reads: how often a profiler's program calls @func to read @metrics. The target runs once more in
+ * each of these calls, by the entry program and by the exit program. */
+static bool guarded(const char *const *metrics, const char *func, unsigned int reads)
+{
+	const unsigned int runs = 10;
+	struct setup s = {};
+	struct lab_engine e = {};
+	struct lab_target t = {};
+	bool ok = true;
+	unsigned int i, armed;
+	uint64_t before;
+
+	CHECK(setup(&s, func));
+	CHECK(!lab_engine__open(&e, metrics, 0));
+	CHECK(!lab_target__open(&t, &e, s.target));
+	for (armed = 0; armed < 4; armed++) {
+		before = s.replaced->bss->runs;
+		s.skel->bss->pid = armed & 1 ? getpid() : 0;
+		CHECK(!lab_target__begin(&t));
+		for (i = 0; i < runs; i++)
+			CHECK(!run_outer(&s));
+		s.skel->bss->pid = 0;
+		CHECK(!lab_target__end(&t));
+		if (!(armed & 1)) {
+			EQUAL(runs, s.replaced->bss->runs - before);
+			EQUAL(runs, t.window.measured);
+			EQUAL(runs, t.window.run_cnt);
+			continue;
+		}
+		EQUAL((1 + 2 * reads) * runs, s.replaced->bss->runs - before);
+		EQUAL((1 + 2 * reads) * runs, t.window.run_cnt);
+		EQUAL(0, t.window.switched);
+		if (!t.window.lost_known) {
+			/* A kernel without the guard: what is nested is whole, but its readings
+			 * take the place of those of the exit program around it. */
+			EQUAL(2 * reads * runs, t.window.measured);
+			EQUAL(runs, t.window.lost);
+			continue;
+		}
+		EQUAL(runs, t.window.measured);
+		EQUAL(reads * runs, lab_target__entry_misses(&t));
+		EQUAL(reads * runs, lab_target__exit_misses(&t));
+		EQUAL(reads * runs, t.window.lost_entry);
+		EQUAL(reads * runs, t.window.lost_exit);
+		EQUAL(2 * reads * runs, t.window.lost);
+	}
+cleanup:
+	lab_target__close(&t);
+	lab_engine__close(&e);
+	setup_free(&s);
+	return ok;
+}
+
+static bool test_guarded_ns(void)
+{
+	static const char *const ns[] = {"ns", NULL};
+
+	return guarded(ns, "bpf_ktime_get_ns", 1);
+}
+
+static bool test_guarded(void)
+{
+	static const char *const one[] = {"instructions", NULL};
+	static const char *const two[] = {"cycles", "instructions", NULL};
+	static const char *const three[] = {"cycles", "instructions", "ns", NULL};
+
+	return guarded(one, "perf_event_read_local", 1) &&
+	       guarded(two, "perf_event_read_local", 2) && guarded(three, "bpf_ktime_get_ns", 1);
+}
+
+static const struct lab_test tests[] = {
+	{"left out while the clock is read", no_kprobes, test_guarded_ns},
+	{"left out while counters are read", no_kprobes_or_pmu, test_guarded},
+};
+
+int main(void)
+{
+	return lab_main(tests, ARRAY_SIZE(tests));
+}
