@@ -210,9 +210,9 @@ static int add_new(struct profile *p)
 }
 
 /*
- * With unprivileged_bpf_disabled, kernels before 5.19 want CAP_BPF for every use of bpf(2), reading a
- * program's info included (kernel/bpf/syscall.c, commit c8644cd0efe7). Tried out by a process that has
- * nothing to lose.
+ * With unprivileged_bpf_disabled, kernels before 5.19 want CAP_BPF for every use of bpf(2), reading
+ * a program's info included (kernel/bpf/syscall.c, commit c8644cd0efe7). Tried out by a process
+ * that has nothing to lose.
  */
 static bool reading_needs_cap_bpf(const struct profile *p)
 {
