@@ -36,7 +36,8 @@ build() { # DIR VARIABLE=VALUE...
 }
 
 @test "all is built, with one line a file" {
-	[[ -x $A/build/bpfcost && -s $A/build/progs/profiler.bpf.o && -s $A/build/Documentation/bpfcost.8 ]]
+	[[ -x $A/build/bpfcost && -s $A/build/progs/profiler.bpf.o &&
+		-s $A/build/Documentation/bpfcost.8 ]]
 	[[ -x $A/build/selftests/run && -x $A/build/selftests/cli/target ]]
 	run -1 grep -Ei 'warning|error' <(grep -vE '^  [A-Z]+ +build/' "$A.log")
 	# The second time there is nothing to do.
@@ -62,7 +63,8 @@ build() { # DIR VARIABLE=VALUE...
 	make -C "$A" install DESTDIR="$d" PREFIX=/usr >/dev/null
 	[[ $(find "$d" ! -type d | sort) == "$(printf '%s\n' \
 		"$d/usr/sbin/bpfcost" "$d/usr/sbin/bpftool-cost" \
-		"$d/usr/share/bash-completion/completions/bpfcost" "$d/usr/share/man/man8/bpfcost.8")" ]]
+		"$d/usr/share/bash-completion/completions/bpfcost" \
+		"$d/usr/share/man/man8/bpfcost.8")" ]]
 	[[ $(readlink "$d/usr/sbin/bpftool-cost") == bpfcost ]]
 	[[ $(stat -c %a "$d/usr/sbin/bpfcost" "$d/usr/share/man/man8/bpfcost.8") == 755$'\n'644 ]]
 	run -0 "$d/usr/sbin/bpftool-cost" -V

@@ -41,7 +41,7 @@ teardown() {
 		chmod +x "$BPFCOST"
 		fails 1 "$text" prog profile id "$id" ns duration 0.05
 	}
-	broken "prog $id: already traced as far as the kernel allows: Argument list too long (E2BIG)" \
+	broken "prog $id: already traced as far as the kernel allows: Argument list too long" \
 		trace "$P/alu0"
 	broken "prog $id: it has been replaced (freplace)" \
 		replace "$P/alu0" "$TESTDIR/cli/replace.bpf.o"
@@ -53,10 +53,11 @@ teardown() {
 		prog profile id "$id" ns
 	rm "$BPFFS/plain"
 	if ! has_event cycles; then
-		fails 1 "CPU has no 'cycles' event (ENOENT); try the metric 'ns', which needs no PMU" \
+		fails 1 "CPU has no 'cycles' event (ENOENT); try the metric 'ns', which needs no" \
 			prog profile pinned "$P/alu0" cycles
 	fi
-	fails 1 "CPU has no 'node-prefetches' event" prog profile pinned "$P/alu0" ns node-prefetches
+	fails 1 "CPU has no 'node-prefetches' event" prog profile pinned "$P/alu0" ns \
+		node-prefetches
 }
 
 @test "not JITed" {
@@ -68,7 +69,7 @@ teardown() {
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/interpreted" >/dev/null || :
 	echo "$old" >"$jit"
 	[[ -e $BPFFS/interpreted/alu1 ]] || skip "the kernel has no interpreter"
-	fails 1 "(alu1): not JITed, so that nothing can be attached to it; switch the JIT on: sysctl" \
+	fails 1 "(alu1): not JITed, so that nothing can be attached to it; switch the JIT on" \
 		prog profile pinned "$BPFFS/interpreted/alu1" ns
 }
 
@@ -89,7 +90,8 @@ teardown() {
 		printf -v want '%016x' "$1"
 		shift
 		bpfcost -j prog profile pinned "$P/alu0" "$@" -- \
-			bash -c 'grep -E "^Cap(Eff|Prm|Inh|Amb)" /proc/$PPID/status; grep CapEff /proc/self/status'
+			bash -c 'grep -E "^Cap(Eff|Prm|Inh|Amb)" /proc/$PPID/status
+				grep CapEff /proc/self/status'
 		((status == 0)) || fail "$(<"$T/out")$(<"$T/err")"
 		json_is "$sound"
 		printf 'CapInh:\t%016x\nCapPrm:\t%s\nCapEff:\t%s\nCapAmb:\t%016x\nCapEff:\t%s\n' \

@@ -53,7 +53,8 @@ exact() { # PROGRAM N RUNS METRIC...
 	# Sampled: as exact, but scaled, and marked so.
 	exact_sample() {
 		profile alu100 sample 4 ns -- "$TARGET" run "$P/alu100" 40
-		json_is "$sound and (.[0] | .run_cnt == 40 and .measured == 10 and .skipped == 30 and .estimate)"
+		json_is "$sound and (.[0] | .run_cnt == 40 and .measured == 10 and .skipped == 30
+			and .estimate)"
 		jq -e '.[0].net == 4000' "$T/out" >/dev/null
 	}
 	exact_sample || exact_sample || exact_sample
@@ -64,9 +65,11 @@ exact() { # PROGRAM N RUNS METRIC...
 
 	profile alu1000 ns -- "$TARGET" run "$P/alu1000" 50 3
 	json_is "$sound and length == 1 and (.[0] | .metric == \"ns\" and .run_cnt == 150
-		and .lost == 0 and .value > 0 and .floor > 0 and .enabled > 0 and .enabled == .running
+		and .lost == 0 and .value > 0 and .floor > 0 and .enabled > 0
+		and .enabled == .running
 		and .name == \"alu1000\" and .func == \"alu1000\" and .type == \"socket_filter\"
-		and .id == $("$TARGET" id "$P/alu1000") and .tag == \"$("$TARGET" tag "$P/alu1000")\"
+		and .id == $("$TARGET" id "$P/alu1000")
+		and .tag == \"$("$TARGET" tag "$P/alu1000")\"
 		and .estimate == false)"
 	# The order is that of bpftool's table; one metric twice is one.
 	if has_event instructions; then
@@ -81,8 +84,8 @@ exact() { # PROGRAM N RUNS METRIC...
 		bpfcost -j prog profile pinned "$P/alu0" duration 0.05
 		((status == 0))
 		json_is 'map(.metric) == ["ns"]'
-		[[ $(<"$T/err") == *"CPU has no 'cycles' event (ENOENT)"*$'\n''measuring ns' ]] ||
-			[[ $(<"$T/err") == *"CPU has no 'instructions' event (ENOENT)"*$'\n''measuring ns' ]]
+		grep -Eq "^CPU has no '(cycles|instructions)' event \(ENOENT\)" "$T/err"
+		[[ $(<"$T/err") == *$'\n''measuring ns' ]]
 	fi
 	# Indented, the same.
 	bpfcost -p prog profile pinned "$P/alu0" ns duration 0.05
@@ -96,12 +99,12 @@ exact() { # PROGRAM N RUNS METRIC...
 	bpfcost prog profile pinned "$P/alu0" ns duration 0.05
 	((status == 0))
 	[[ ! -s $T/err ]]
-	[[ $(head -n 3 "$T/out"; echo .) == "$(printf '\n%18u %-20s\n%18u %-20s%-41s\n.' 0 run_cnt 0 ns '')" ]]
+	printf '\n%18u %-20s\n%18u %-20s%-41s\n' 0 run_cnt 0 ns '' | cmp - <(head -n 3 "$T/out")
 	grep -q 'it did not run' "$T/out"
 }
 
 @test "plain output is bpftool's for its part, from the numbers of the JSON" {
-	local cycles instructions ns json=() expected ratio
+	local cycles instructions ns json=() format expected ratio
 
 	if ! is_exact; then
 		bpfcost prog profile pinned "$P/alu100" ns -- "$TARGET" run "$P/alu100" 50
@@ -118,10 +121,13 @@ exact() { # PROGRAM N RUNS METRIC...
 		read -ra json < <(jq -r 'map(.value) | join(" ")' "$T/out")
 		cycles=${json[0]} instructions=${json[1]} ns=${json[2]}
 		ratio=$(jq -r '(.[1].value / .[0].value * 100 | round) / 100' "$T/out")
-		printf -v expected '\n%18u %-20s\n%18u %-20s%-41s\n%18u %-20s# %8.2f %-30s\n%18u %-20s%-41s\n\n' \
-			20 run_cnt "$cycles" cycles '' "$instructions" instructions "$ratio" 'insns per cycle' \
+		format='\n%18u %-20s\n%18u %-20s%-41s\n%18u %-20s# %8.2f %-30s\n%18u %-20s%-41s\n\n'
+		# shellcheck disable=SC2059 # it is one
+		printf -v expected "$format" 20 run_cnt "$cycles" cycles '' \
+			"$instructions" instructions "$ratio" 'insns per cycle' \
 			"$ns" ns ''
-		bpfcost prog profile pinned "$P/alu100" cycles instructions ns -- "$TARGET" run "$P/alu100" 20
+		bpfcost prog profile pinned "$P/alu100" cycles instructions ns -- \
+			"$TARGET" run "$P/alu100" 20
 		[[ $(<"$T/out") == "$expected"* ]]
 	}
 	expect || expect || expect || fail "$(<"$T/out")"
@@ -140,7 +146,8 @@ exact() { # PROGRAM N RUNS METRIC...
 			# Of HUP it is enough to know that it is one of them.
 			[[ $signal$args != HUP ]] || continue
 			# shellcheck disable=SC2086 # none or one
-			"$BPFCOST" $args prog profile pinned "$P/alu0" ns >"$T/out" 2>"$T/err" 3>&- &
+			"$BPFCOST" $args prog profile pinned "$P/alu0" ns >"$T/out" 2>"$T/err" \
+				3>&- &
 			while ! grep -q '^SigBlk:.*[1-9a-f]' "/proc/$!/status"; do
 				sleep 0.05
 			done
@@ -171,7 +178,8 @@ exact() { # PROGRAM N RUNS METRIC...
 
 @test "interval: one document a line" {
 	bpfcost -j prog profile pinned "$P/alu0" ns interval 0.2 -- \
-		bash -c '"$0" run "$1" 10; sleep 0.5; "$0" run "$1" 20; sleep 0.3' "$TARGET" "$P/alu0"
+		bash -c '"$0" run "$1" 10; sleep 0.5; "$0" run "$1" 20; sleep 0.3' "$TARGET" \
+		"$P/alu0"
 	((status == 0))
 	(($(wc -l <"$T/out") >= 3))
 	# Each line by itself; the runs add up.
@@ -194,7 +202,8 @@ exact() { # PROGRAM N RUNS METRIC...
 		((status == 0)) || fail "$*: $(<"$T/out")$(<"$T/err")"
 		json_is "$filter"
 	}
-	for word in "id $id" "i $id" "tag $("$TARGET" tag "$P/alu10")" "ta $("$TARGET" tag "$P/alu10")" \
+	for word in "id $id" "i $id" "tag $("$TARGET" tag "$P/alu10")" \
+		"ta $("$TARGET" tag "$P/alu10")" \
 		"name alu10" "n alu10" "pinned $P/alu10" "pi $P/alu10"; do
 		# shellcheck disable=SC2086 # words
 		named ".[0].id == $id" -j prog profile $word ns duration 0.02
@@ -202,12 +211,15 @@ exact() { # PROGRAM N RUNS METRIC...
 	named ".[0].id == $id" p prof id "$id" -j n dur 0.02 ns
 	named ".[0].id == $id" -j -d prog pr id "$id" --pretty duration 0.02 ns
 	# Names in full, where the kernel's own are the same.
-	named ".[0].name == \"$long\" and .[0].func == \"$long\"" -j prog profile name "$long" ns duration 0.02
+	named ".[0].name == \"$long\" and .[0].func == \"$long\"" -j prog profile name "$long" ns \
+		duration 0.02
 	fails 2 'several programs match' prog profile name a_name_longer_t ns duration 0.02
 	# A subprogram is a target like any other function.
 	profile with_subprograms func sub_global ns -- "$TARGET" run "$P/with_subprograms" 10
-	json_is "$sound and (.[0] | .func == \"sub_global\" and .name == \"with_subprograms\" and .run_cnt == 20)"
-	fails 2 "has no function 'nope'; it has: with_subprograms" prog profile name with_subprograms func nope ns
+	json_is "$sound and (.[0] | .func == \"sub_global\" and .name == \"with_subprograms\"
+		and .run_cnt == 20)"
+	fails 2 "has no function 'nope'; it has: with_subprograms" prog profile name \
+		with_subprograms func nope ns
 	# Several: a row each.
 	named "map(.name) == [\"alu1\", \"alu10\"] or map(.name) == [\"alu10\", \"alu1\"]" \
 		-j prog profile id "$id" name alu1 ns duration 0.02
@@ -236,7 +248,8 @@ exact() { # PROGRAM N RUNS METRIC...
 	bpfcost prog profile pinned "$P/alu0" ns -- echo hello
 	[[ $(<"$T/out") == hello$'\n'* ]]
 	# An end by a signal reaches the command as well.
-	"$BPFCOST" -j prog profile pinned "$P/alu0" ns -- bash -c 'trap "exit 7" TERM; : >"$0"; while :; do sleep 0.1; done' \
+	"$BPFCOST" -j prog profile pinned "$P/alu0" ns -- bash -c \
+		'trap "exit 7" TERM; : >"$0"; while :; do sleep 0.1; done' \
 		"$T/started" >"$T/out" 3>&- &
 	while [[ ! -e $T/started ]]; do
 		sleep 0.05
@@ -247,7 +260,8 @@ exact() { # PROGRAM N RUNS METRIC...
 	((status == 7))
 	json_is "$sound"
 	# A duration that is over ends the measurement, not the command.
-	bpfcost -j prog profile pinned "$P/alu0" ns duration 0.1 -- bash -c 'sleep 0.4; echo end >&2; exit 9'
+	bpfcost -j prog profile pinned "$P/alu0" ns duration 0.1 -- bash -c \
+		'sleep 0.4; echo end >&2; exit 9'
 	((status == 9))
 	[[ $(<"$T/err") == end ]]
 }
@@ -259,7 +273,8 @@ exact() { # PROGRAM N RUNS METRIC...
 	pid=$!
 	for _ in 1 2; do
 		profile alu0 ns duration 0.02
-		json_is "$sound and (.[0] | .run_cnt > 0 and .lost == 0 and .value >= .measured * .floor_p10 * 0.5)"
+		json_is "$sound and (.[0] | .run_cnt > 0 and .lost == 0
+			and .value >= .measured * .floor_p10 * 0.5)"
 	done
 	kill -KILL "$pid"
 	wait "$pid" || :
@@ -290,7 +305,8 @@ EOF
 	json_is "$sound and all(.[]; .run_cnt == 30 and .measured == 30 and .lost == 0)"
 	# It starts with the CPU absent.
 	echo 0 >"$cpu"
-	printf 'set -e\necho 1 >%s\nsleep 1\n"%s" run "%s" 10 1 1\n' "$cpu" "$TARGET" "$P/alu10" >"$T/script"
+	printf 'set -e\necho 1 >%s\nsleep 1\n"%s" run "%s" 10 1 1\n' "$cpu" "$TARGET" "$P/alu10" \
+		>"$T/script"
 	# shellcheck disable=SC2086 # words
 	profile alu10 $metrics -- bash "$T/script"
 	json_is "$sound and all(.[]; .run_cnt == 10 and .measured == 10)"
@@ -304,7 +320,7 @@ EOF
 	((status == 0))
 	json_is "$sound and all(.[]; .run_cnt == 10)"
 	if [[ -s $T/err ]]; then
-		grep -q '^CPU 1 came online and its events cannot be opened: Permission denied (EACCES)' "$T/err"
+		grep -q '^CPU 1 came online and its events cannot be opened: .*EACCES' "$T/err"
 		json_is 'all(.[]; .lost == 10 and .lost_read == 10)'
 	else
 		json_is 'all(.[]; .measured == 10)'

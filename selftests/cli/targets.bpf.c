@@ -15,8 +15,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ADD100 ADD90 ADD10
 #define ADD900 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100
 
-/* Exactly N instructions more than `return 0`: the compiler keeps the asm as it is, and adds what it
- * adds to an empty program. One instruction each in the JIT's image too, on x86-64 and arm64. */
+/* Exactly N instructions more than `return 0`: the compiler keeps the asm as it is, and adds what
+ * it adds to an empty program. One instruction each in the JIT's image too, on x86-64 and arm64. */
 #define STRAIGHT_LINE(n, body)                                                                     \
 	SEC("socket")                                                                              \
 	int alu##n(struct __sk_buff *ctx)                                                          \

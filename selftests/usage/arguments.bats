@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Bad input: a clear message, status 2, nothing on stdout (with -j: one object), nothing left behind.
+# Bad input: a clear message, status 2, nothing on stdout (with -j: one object),
+# nothing left behind.
 
 setup_file() {
 	load usage
@@ -23,7 +24,8 @@ setup() {
 }
 
 @test "a program is missing, or is none" {
-	refuses "a program is missing: { id ID | tag TAG | name NAME | pinned FILE } or all" prog profile
+	refuses "a program is missing: { id ID | tag TAG | name NAME | pinned FILE } or all" \
+		prog profile
 	refuses "expected 'id', 'tag', 'name', 'pinned' or 'all', got: 'xdp_fw'" prog profile xdp_fw
 	refuses "expected 'id', 'tag', 'name', 'pinned' or 'all', got: ''" prog profile ''
 	refuses "got: 'idx'" prog profile idx 1
@@ -54,7 +56,8 @@ setup() {
 	done
 	refuses "there is no program with id $id (ENOENT); 'bpftool prog show' lists those loaded" \
 		prog profile id "$id" ns
-	refuses "there is no program with id $id (ENOENT)" prog profile id "$id" duration 1 -- touch "$T/ran"
+	refuses "there is no program with id $id (ENOENT)" prog profile id "$id" duration 1 -- \
+		touch "$T/ran"
 	[[ ! -e $T/ran ]]
 }
 
@@ -87,7 +90,7 @@ setup() {
 }
 
 @test "pinned files" {
-	refuses "cannot open the pinned program '/nonexistent': No such file or directory (ENOENT)" \
+	refuses "open the pinned program '/nonexistent': No such file or directory (ENOENT)" \
 		prog profile pinned /nonexistent
 	refuses "cannot open the pinned program '': No such file or directory (ENOENT)" \
 		prog profile pinned ''
@@ -103,10 +106,12 @@ setup() {
 	for n in '' x 0 +1 1s 1e3 1,5 .  1.2.3 nan inf 0x 0.0000000001 1e999 ' 1' 99999999999; do
 		refuses "duration: '$n' is not a number of seconds above 0 (1, or 0.25)" \
 			"${alu0[@]}" duration "$n" ns
-		refuses "interval: '$n' is not a number of seconds above 0" "${alu0[@]}" interval "$n" ns
+		refuses "interval: '$n' is not a number of seconds above 0" \
+			"${alu0[@]}" interval "$n" ns
 	done
 	for n in '' x 0 1.5 1000000001 ns 0x; do
-		refuses "sample: '$n' is not a number from 1 to 1000000000" "${alu0[@]}" sample "$n" ns
+		refuses "sample: '$n' is not a number from 1 to 1000000000" \
+			"${alu0[@]}" sample "$n" ns
 	done
 	# It looks like an option.
 	refuses "unknown option '-1'" "${alu0[@]}" duration -1 ns
@@ -122,7 +127,8 @@ setup() {
 	local i many=()
 
 	refuses "unknown metric 'cylces'; did you mean 'cycles'?" "${alu0[@]}" cylces
-	refuses "unknown metric 'abcdef'; 'bpfcost metric list' shows those there are" "${alu0[@]}" abcdef
+	refuses "unknown metric 'abcdef'; 'bpfcost metric list' shows those there are" \
+		"${alu0[@]}" abcdef
 	refuses "there is no metric ''" "${alu0[@]}" ''
 	refuses "unknown metric 'r'" "${alu0[@]}" r
 	refuses "nope" "${alu0[@]}" nope/event/
@@ -175,11 +181,13 @@ setup() {
 	run -0 --separate-stderr "$BPFCOST" -jV
 	jq -e 'keys == ["libbpf_version", "version"]' <<<"$output"
 	[[ ! $stderr ]]
-	for word in 'prog profile help' 'prog profile -h' '-h prog profile x' 'metric help' 'metric list help' \
+	for word in 'prog profile help' 'prog profile -h' '-h prog profile x' 'metric help' \
+		'metric list help' \
 		'me l --help'; do
 		# shellcheck disable=SC2086 # words
 		bpfcost $word
-		((status == 0)) && [[ ! -s $T/out && $(<"$T/err") == 'Usage: bpfcost '* ]] || fail "$word"
+		((status == 0)) && [[ ! -s $T/out && $(<"$T/err") == 'Usage: bpfcost '* ]] ||
+			fail "$word"
 		# shellcheck disable=SC2086
 		bpfcost -j $word
 		((status == 0)) && [[ $(<"$T/out") == null && ! -s $T/err ]] || fail "-j $word"
