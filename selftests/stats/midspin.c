@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct what {
 struct stage {
 	const struct what *what;
 	int map, prog, link;
+	cpu_set_t cpus;	  /* that we may use */
 	pthread_t thread; /* that runs the program */
 	int rc;		  /* what it got */
 };
@@ -74,11 +76,28 @@ static int load_spinner(struct btest *t, const struct what *w, int map)
 	return prog;
 }
 
+/* Takes the @nth CPU that we may use: a program that spins on ours would keep us from changing the
+ * switch until it gave up. Returns false if there is none. */
+static bool take_cpu(const cpu_set_t *allowed, int nth)
+{
+	cpu_set_t one;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, allowed) || nth--)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		return !sched_setaffinity(0, sizeof(one), &one);
+	}
+	return false;
+}
+
 static void *runner(void *arg)
 {
 	struct stage *s = arg;
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
 
+	take_cpu(&s->cpus, 1);
 	if (s->what->func)
 		s->rc = bpf_prog_test_run_opts(s->prog, &opts) ? -errno : 0;
 	else
@@ -159,7 +178,8 @@ static void all_changes(struct btest *t)
 {
 	struct stage s = {.what = t->tc->data, .link = -1};
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	need(t, sched_getaffinity(0, sizeof(s.cpus), &s.cpus), "sched_getaffinity");
+	if (CPU_COUNT(&s.cpus) < 2 || !take_cpu(&s.cpus, 0))
 		btest_skip(t, "needs two CPUs: one spins while the other changes the switch");
 	s.map = (int)need(t, bstats_array(WORDS * 8), "a map");
 	s.prog = load_spinner(t, s.what, s.map);
