@@ -16,8 +16,8 @@ struct child {
 	int status; /* as a shell says it: its own, or 128 + signal */
 };
 
-/* Forks; the child waits for child__go(). @quiet_stdout: what it writes to stdout goes to stderr, so
- * that stdout stays one JSON document. Negative errno. */
+/* Forks; the child waits for child__go(). @quiet_stdout: what it writes to stdout goes to stderr,
+ * so that stdout stays one JSON document. Negative errno. */
 int child__open(struct child *c, char **argv, bool quiet_stdout);
 int child__go(struct child *c);
 /* Looks whether it has ended, without waiting. */
