@@ -92,10 +92,10 @@ void lab_target__close(struct lab_target *t);
 double lab_target__entry_misses(const struct lab_target *t);
 double lab_target__exit_misses(const struct lab_target *t);
 
-/* Runs a program that takes a packet @repeat times by one BPF_PROG_TEST_RUN. 0 or negative errno. */
+/* Runs a program that takes a packet @repeat times, at one go. 0 or negative errno. */
 int lab_run(int prog_fd, unsigned int repeat);
 
-/* The middle one: interrupts fall into few of the measurements, and only make them larger. Sorts. */
+/* The middle one: interrupts fall into few of them, and only make those larger. Sorts. */
 double lab_median(double *v, size_t n);
 
 /* The calling thread runs on this CPU only. 0 or negative errno. */
