@@ -38,8 +38,9 @@ struct stage {
 
 /* A loop with a bound that the verifier can follow, and a tail call to itself as often as the
  * kernel allows: some tens of milliseconds, unless it is let go earlier. */
-#define SPINS 8000 /* the verifier follows 8192 jumps */
+#define SPINS 1000 /* what the verifier takes to follow them grows with the square */
 #define WAIT  I_CALL(BPF_FUNC_ktime_get_ns)
+#define WAIT8 WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT
 
 static int load_spinner(struct btest *t, const struct what *w, int map)
 {
@@ -52,9 +53,9 @@ static int load_spinner(struct btest *t, const struct what *w, int map)
 		I_MOVR(R9, R1), I_LD_VALUE(R6, map, 0),
 		I_MOV(R1, 1), I_ATOMIC_ADD64(R6, R1, W_BEGAN * 8), I_MOV(R7, 0),
 		/* the loop */
-		I_LDX(BPF_DW, R1, R6, W_GO * 8), I_JNE(R1, 0, 13),
-		WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT,
-		I_ADD(R7, 1), I_JLT(R7, SPINS, -14),
+		I_LDX(BPF_DW, R1, R6, W_GO * 8), I_JNE(R1, 0, 43),
+		WAIT8, WAIT8, WAIT8, WAIT8, WAIT8,
+		I_ADD(R7, 1), I_JLT(R7, SPINS, -44),
 		I_JA(4),
 		/* let go */
 		I_MOV(R1, 1), I_ATOMIC_ADD64(R6, R1, W_LET_GO * 8), I_MOV(R0, 0), I_EXIT(),
