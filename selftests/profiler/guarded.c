@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Runs whose entry or exit the kernel skipped, because the program that it is for was running on the
- * CPU already: lost, and as many as the kernel has counted. */
+/* Runs whose entry or exit program the kernel skipped, because it was running on the CPU already:
+ * lost, and as many as the kernel has counted. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
