@@ -64,6 +64,7 @@ struct profiler_cpu {
 	__u64 next;    /* the value of entries at which the next run is measured */
 	__u64 deep;    /* slots other than the first that are taken */
 	__u64 exiting; /* context of the last exit (PARAM_UNGUARDED only) */
+	__u64 slot;    /* scratch */
 
 	__u64 key[PROFILER_SLOTS]; /* of the first event on this CPU, the same for each slot */
 	/* The context address of the run in the slot; 0: free. In the first slot it has the bit
@@ -129,6 +130,7 @@ struct profiler_frame {
 
 struct profiler_calls {
 	__u64 depth;
+	__u64 caller; /* scratch */
 	struct profiler_frame frame[PROFILER_FRAMES];
 };
 

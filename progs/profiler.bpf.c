@@ -180,7 +180,10 @@ static __always_inline __u32 find_run(struct profiler_cpu *c, __u64 *ctx)
  * the first slot, which nearly every run gets, there is no index to add. */
 static __always_inline struct profiler_cpu *run_of(struct profiler_cpu *c, __u32 slot)
 {
-	return (void *)c + (slot & PROFILER_SLOT_MASK) * sizeof(__u64);
+	/* By way of memory, so that the verifier forgets which slot it is, and does not look at all
+	 * that follows for each of them. */
+	ONCE(c->slot) = slot;
+	return (void *)c + (ONCE(c->slot) & PROFILER_SLOT_MASK) * sizeof(__u64);
 }
 
 /* Puts a call on top of those under way on this CPU. */
@@ -225,8 +228,9 @@ static __always_inline __u32 pop(__u64 *ctx)
 	depth = on_cpu->depth;
 	for (k = PROFILER_FRAMES - 1; k >= 0; k--) {
 		if (k < depth && on_cpu->frame[k].ctx == (__u64)ctx) {
-			on_cpu->depth = k;
-			return k;
+			/* By way of memory, as in run_of(). */
+			ONCE(on_cpu->depth) = k;
+			return ONCE(on_cpu->depth);
 		}
 	}
 	return PROFILER_FRAMES;
@@ -442,18 +446,24 @@ static __always_inline void count_calls(struct profiler_cpu *c, struct profiler_
 	struct profiler_frame *frame, *caller = NULL;
 	struct profiler_calls *on_cpu;
 	__u32 zero = 0;
-	__u64 value;
+	__u64 value, which;
 	int i, k;
 
 	on_cpu = bpf_map_lookup_elem(&calls, &zero);
 	if (!on_cpu || at >= PROFILER_FRAMES)
 		return;
-	frame = &on_cpu->frame[at];
+	frame = &on_cpu->frame[at & (PROFILER_FRAMES - 1)];
+	ONCE(on_cpu->caller) = PROFILER_FRAMES;
 	if (!param(PARAM_ROOT)) {
 		for (k = PROFILER_FRAMES - 2; k >= 0; k--) {
-			if (!caller && k < (int)at && on_cpu->frame[k].task == frame->task)
-				caller = &on_cpu->frame[k];
+			if (k < (int)at && on_cpu->frame[k].task == frame->task) {
+				ONCE(on_cpu->caller) = k;
+				break;
+			}
 		}
+		which = ONCE(on_cpu->caller);
+		if (which < PROFILER_FRAMES)
+			caller = &on_cpu->frame[which & (PROFILER_FRAMES - 1)];
 	}
 	c->with_self++;
 	for_each_event (i) {

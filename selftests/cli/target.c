@@ -6,11 +6,12 @@
  *   target plain PATH            pins a program that has no BTF, prints its id
  *   target map PATH              pins a map
  *   target run PATH REPEAT [N [CPU]]
- *                                runs a pinned program REPEAT times by one BPF_PROG_TEST_RUN, N times
+ *                                N times BPF_PROG_TEST_RUN of a pinned program, REPEAT times each
+ *   target forks PATH N          runs a pinned program once in each of N processes
  *   target id PATH               prints the id of a pinned program
  *   target tag PATH              and its tag
  *   target traceable PATH        can an exit program be attached to it? If not, prints the errno
- *   target trace PATH COMMAND... runs COMMAND with as many exit programs attached as the kernel takes
+ *   target trace PATH COMMAND... runs COMMAND with as many exit programs as the kernel takes
  *   target replace PATH OBJECT COMMAND...
  *                                runs COMMAND with the program replaced (freplace) by OBJECT's
  *   target caps CAP,... COMMAND...
@@ -146,6 +147,26 @@ static int run(const char *path, int repeat, int n, int cpu)
 		fprintf(stderr, "target: cannot run %s: %s\n", path, strerror(-rc));
 	close(fd);
 	return rc ? 1 : 0;
+}
+
+/* Each process has an id of its own, because it is not waited for before all have run. */
+static int forks(const char *path, int n)
+{
+	int i, status, failed = 0;
+
+	for (i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0) {
+			fprintf(stderr, "target: cannot fork: %s\n", strerror(errno));
+			return 1;
+		}
+		if (!pid)
+			_exit(run(path, 1, 1, -1));
+	}
+	while (waitpid(-1, &status, 0) > 0)
+		failed |= status;
+	return failed ? 1 : 0;
 }
 
 /* A pinned program's id (@what == 'i') or tag. */
@@ -340,6 +361,8 @@ int main(int argc, char **argv)
 	if (argc >= 4 && argc <= 6 && !strcmp(cmd, "run"))
 		return run(argv[2], atoi(argv[3]), argc > 4 ? atoi(argv[4]) : 1,
 			   argc > 5 ? atoi(argv[5]) : -1);
+	if (argc == 4 && !strcmp(cmd, "forks"))
+		return forks(argv[2], atoi(argv[3]));
 	if (argc == 3 && (!strcmp(cmd, "id") || !strcmp(cmd, "tag")))
 		return print_info(argv[2], cmd[0]);
 	if (argc == 3 && !strcmp(cmd, "traceable"))
