@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Makes the kernel skip the profiler's programs. `again` is at what they call to read a counter,
- * and fires a tracepoint; `inner` is there and calls the target, while the profiler's entry program,
- * or its exit program, is running on the CPU already.
+ * and fires a tracepoint; `inner` is there and calls the target, while the profiler's entry or exit
+ * program is running on the CPU already.
  *
  * The kernel does not run one program of this type inside itself, so that the target is another
  * one, in the place of hook() in two of them (replaced.bpf.c).
