@@ -80,10 +80,16 @@ static int load_error(int rc, const struct prog *prog, const char *func, struct 
 		return errmsg__fail(err, rc, "prog %u (%s): its BTF has no function '%s' (ENOENT)",
 				    prog->id, prog->name, func);
 	case EINVAL:
+		/* kernel/bpf/verifier.c, bpf_check_attach_target(): no tracing of tracing. */
+		if (prog->type == BPF_PROG_TYPE_TRACING)
+			return errmsg__fail(err, rc,
+					    "prog %u (%s): this kernel accepts no entry and exit "
+					    "programs on a program of type tracing: %s; that came "
+					    "with 6.8",
+					    prog->id, prog->name, buf);
 		return errmsg__fail(err, rc,
-				    "prog %u (%s): the kernel accepts no entry and exit programs "
-				    "on it: %s; programs of type tracing cannot be profiled by "
-				    "others of the same type before 6.8",
+				    "prog %u (%s): the kernel does not accept the profiler's "
+				    "programs on it: %s; --debug shows its reasons",
 				    prog->id, prog->name, buf);
 	default:
 		return errmsg__fail(err, rc,
