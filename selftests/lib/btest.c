@@ -60,6 +60,32 @@ void sleep_ms(unsigned int ms)
 		;
 }
 
+/* Time of a loop of known length in this process, in ns. */
+static long long loop_ns(unsigned long rounds)
+{
+	long long began = now_ns();
+
+	for (unsigned long i = rounds; i; i--)
+		__asm__ volatile("" : "+r"(i));
+	return now_ns() - began;
+}
+
+/* Does time pass by instructions here? The same loop takes the same time again and again, which no
+ * real machine manages to the nanosecond. The statistics have no part in this. */
+bool time_is_exact(void)
+{
+	int equal = 0;
+
+	for (int i = 0; i < 10; i++) {
+		long long once = loop_ns(2000), twice = loop_ns(4000);
+		long long again = loop_ns(4000) - loop_ns(2000) - (twice - once);
+
+		/* One round is two or three instructions. */
+		equal += again >= -2 && again <= 2 && twice - once >= 3998 && twice - once <= 8002;
+	}
+	return equal >= 7;
+}
+
 int put_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);

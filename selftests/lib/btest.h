@@ -112,5 +112,7 @@ int put_file(const char *path, const char *text);
 const char *kernel_release(char *buf, size_t size);
 long long now_ns(void);
 void sleep_ms(unsigned int ms);
+/* Is an instruction a nanosecond here, as in an emulator that counts time by instructions? */
+bool time_is_exact(void);
 
 #endif

@@ -6,8 +6,9 @@
  * fails.
  *
  * What happens is a list of steps, made from a seed in small portions (epochs) that begin and end
- * with nothing on. Environment: STORM_SEED, STORM_SECONDS (20), STORM_OPS (stop after so many),
- * STORM_TOOLS (8), LOOP=1 (for ever), STORM_REPLAY (a sequence as a failure prints it).
+ * with nothing on. Environment: STORM_SEED, STORM_SECONDS (20; 3 where time is exact), STORM_OPS
+ * (stop after so many), STORM_TOOLS (8), LOOP=1 (for ever), STORM_REPLAY (a sequence as a failure
+ * prints it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,7 @@
 #define SHRINK_TRIES  3 /* of a sequence, before it counts as one that does not fail */
 #define DEFAULT_TOOLS 8
 #define DEFAULT_S     20
+#define EXACT_S	      3 /* where time is counted in instructions, a second takes many to emulate */
 
 enum op {
 	OP_OPEN,
@@ -677,7 +679,8 @@ static _Noreturn void report(struct storm *s, struct step *steps, unsigned int c
 static void storm(struct btest *t)
 {
 	struct storm s = {.t = t};
-	unsigned long long seconds = setting("STORM_SECONDS", DEFAULT_S);
+	unsigned long long seconds =
+		setting("STORM_SECONDS", time_is_exact() ? EXACT_S : DEFAULT_S);
 	unsigned long long enough = setting("STORM_OPS", 0);
 	unsigned long long seed = setting("STORM_SEED", (unsigned long long)time(NULL));
 	bool loop = setting("LOOP", 0);
