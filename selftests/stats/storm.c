@@ -229,6 +229,8 @@ static void do_fork(struct tool *w, bool exec)
 	pid = fork();
 	if (pid < 0) {
 		fail(w->s, "fork: %s", strerror(errno));
+		close(socks[0]);
+		close(socks[1]);
 		return;
 	}
 	if (!pid) {
@@ -255,13 +257,20 @@ static void do_fork(struct tool *w, bool exec)
 static void do_fork_exit(struct tool *w)
 {
 	pid_t pid = fork();
+	int status = 0;
 
 	if (!pid) {
 		close(w->control);
 		_exit(bstats_open() < 0);
 	}
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	if (pid < 0) {
+		fail(w->s, "fork: %s", strerror(errno));
+		return;
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (status)
+		fail(w->s, "tool %u: its child cannot open a stats fd", w->index);
 }
 
 static void do_step(struct tool *w, const struct step *st)
@@ -285,14 +294,18 @@ static void do_step(struct tool *w, const struct step *st)
 			close(drop(w, st->arg % held));
 		break;
 	case OP_DUP:
-		if (held && held < MAX_HELD)
-			fd = fcntl(w->fds[st->arg % held], F_DUPFD_CLOEXEC, 0);
-		if (fd >= 0)
+		if (!held || held == MAX_HELD)
+			return;
+		fd = fcntl(w->fds[st->arg % held], F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fail(w->s, "tool %u: F_DUPFD: %s", w->index, strerror(errno));
+		else
 			keep(w, fd);
 		break;
 	case OP_DUP2:
-		if (held > 1)
-			dup3(w->fds[st->arg % held], w->fds[(st->arg + 1U) % held], O_CLOEXEC);
+		if (held > 1 && dup3(w->fds[st->arg % held], w->fds[(st->arg + 1U) % held],
+				     O_CLOEXEC) < 0)
+			fail(w->s, "tool %u: dup3: %s", w->index, strerror(errno));
 		break;
 	case OP_SEND:
 		if (held)
@@ -340,7 +353,8 @@ static _Noreturn void play(struct storm *s, unsigned int index, int control, uns
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	CPU_ZERO(&set);
 	CPU_SET(index % (unsigned int)cpus, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	/* Where CPU numbers have gaps or are forbidden, anywhere will do. */
+	(void)sched_setaffinity(0, sizeof(set), &set);
 	for (unsigned int i = from; i < s->count; i++) {
 		const struct step *st = &s->steps[i];
 
@@ -693,6 +707,7 @@ static void storm(struct btest *t)
 	s.tools = (unsigned int)setting("STORM_TOOLS", DEFAULT_TOOLS);
 	if (!s.tools || s.tools > MAX_TOOLS)
 		btest_broken(t, EINVAL, "STORM_TOOLS");
+	/* Shared, so that what a tool said outlives it. */
 	s.sh = mmap(NULL, sizeof(*s.sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s.sh == MAP_FAILED)
 		btest_broken(t, errno, "mmap");
