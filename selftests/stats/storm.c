@@ -6,7 +6,7 @@
  * fails.
  *
  * What happens is a list of steps, made from a seed in small portions (epochs) that begin and end
- * with nothing on. Environment: STORM_SEED, STORM_SECONDS (20; 3 where time is exact), STORM_OPS
+ * with nothing on. Environment: STORM_SEED, STORM_SECONDS (20; 1 where time is exact), STORM_OPS
  * (stop after so many), STORM_TOOLS (8), LOOP=1 (for ever), STORM_REPLAY (a sequence as a failure
  * prints it).
  */
@@ -36,7 +36,7 @@
 #define SHRINK_TRIES  3 /* of a sequence, before it counts as one that does not fail */
 #define DEFAULT_TOOLS 8
 #define DEFAULT_S     20
-#define EXACT_S	      3 /* where time is counted in instructions, a second takes many to emulate */
+#define EXACT_S	      1 /* where time is counted in instructions, one takes ten to emulate */
 
 enum op {
 	OP_OPEN,
