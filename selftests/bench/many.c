@@ -2,9 +2,9 @@
 /*
  * many METRICS N...
  *
- * What it costs to begin and end profiling N programs at once, for each N: time, and memory. METRICS
- * are separated by commas. Prints a JSON array with an object for each N. The programs that are
- * profiled are there before, and are not counted.
+ * What it costs to begin and end profiling N programs at once, for each N: time, and memory.
+ * METRICS are separated by commas. Prints a JSON array with an object for each N. The programs
+ * that are profiled are there before, and are not counted.
  */
 #include <dirent.h>
 #include <errno.h>
