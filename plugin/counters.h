@@ -62,7 +62,8 @@ int counters__install(struct counters *c, int map_fd);
  */
 int counters__refresh(struct counters *c, int map_fd);
 
-/* Opens the events of @cpu anew, or removes them if it is offline. Returns 1 or a negative errno. */
+/* Opens the events of @cpu anew, or removes them if it is offline. Returns 1 or a negative
+ * errno. */
 int counters__reopen_cpu(struct counters *c, int map_fd, unsigned int cpu);
 
 /* Some event is not pinned, so values may have to be scaled by enabled / running. */

@@ -72,9 +72,9 @@ int metrics__parse(const char *word, const char *sysfs_root, struct metric *m, s
 void metrics__free(struct metric *m);
 
 /* Calls @fn for every metric that has a name, in the order of the families and within them of the
- * tables or of the PMUs' names. @alias: another name of the same, or "". @why: NULL, or why @name can
- * not be encoded (then @m is NULL). Stops when @fn returns other than 0, and returns that; or 0; or a
- * negative errno. */
+ * tables or of the PMUs' names. @alias: another name of the same, or "". @why: NULL, or why @name
+ * can not be encoded (then @m is NULL). Stops when @fn returns other than 0, and returns that; or
+ * 0; or a negative errno. */
 typedef int (*metrics__fn)(const char *name, enum metric_family family, const char *alias,
 			   const struct metric *m, const char *why, void *data);
 int metrics__each(const char *sysfs_root, metrics__fn fn, void *data);

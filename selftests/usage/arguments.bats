@@ -85,7 +85,8 @@ setup() {
 	[[ $(<"$T/err") == *"$a (socket_filter a_name_longer_than_the_kernel_keeps)"* ]]
 	[[ $(<"$T/err") == *"$b (socket_filter a_name_longer_than_bpftool_takes)"* ]]
 	refuses "several programs match this handle" prog profile name a_name_longer_t ns
-	# Two empty programs have one tag.
+	# Two programs of the same instructions have one tag.
+	"$TARGET" plain "$BPFFS/second" >/dev/null
 	refuses "(socket_filter plain)" prog profile tag "$("$TARGET" tag "$BPFFS/plain")"
 }
 
