@@ -507,15 +507,13 @@ static int exchange_cpu(struct counters *c, int map_fd, unsigned int cpu, bool o
 		return 0;
 	}
 	rc = open_cpu(c, cpu, c->pin, &fits, &failed);
-	if (!rc && !fits) {
-		/* Somebody else took counters here meanwhile. Values are scaled by CPU, so the
-		 * other CPUs can stay as they are. */
-		close_cpu(c, cpu);
-		rc = open_cpu(c, cpu, false, &fits, &failed);
-	}
-	if (rc == -EACCES || rc == -EPERM) {
-		/* It was allowed when the others were opened, before privileges were dropped. What
-		 * runs here cannot be counted, and the rest goes on. */
+	if (!rc && !fits)
+		/* Somebody else took counters here meanwhile. Those who read pinned events do not
+		 * scale: what runs here is lost, rather than too small. */
+		rc = -EBUSY;
+	if (rc == -EACCES || rc == -EPERM || rc == -EBUSY) {
+		/* It was possible when the others were opened. What runs here cannot be counted, and
+		 * the rest goes on. */
 		close_cpu(c, cpu);
 		for (i = 0; i < c->n_metrics; i++)
 			slot(c, cpu, i)->why = rc;
