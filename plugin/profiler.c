@@ -120,7 +120,7 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	const char *name;
 	char missing[128], buf[128];
 	size_t cpu, slot, i;
-	bool guarded;
+	bool guarded, more;
 	__u64 misses;
 	int rc;
 
@@ -203,7 +203,12 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		errmsg__fail(err, rc, "cannot set the profiler's parameters");
 		goto cleanup;
 	}
-	if (opts->histogram)
+	/* Not even referred to by the usual programs. */
+	more = p->exit_prog != progs->bpfcost_exit;
+	rc = bpf_map__set_autocreate(p->skel->maps.histogram, more) ?:
+	     bpf_map__set_autocreate(p->skel->maps.tasks, more) ?:
+	     bpf_map__set_autocreate(p->skel->maps.calls, more);
+	if (!rc && opts->histogram)
 		rc = bpf_map__set_max_entries(p->skel->maps.histogram, PROFILER_HIST_BUCKETS);
 	if (!rc && opts->tasks)
 		rc = bpf_map__set_max_entries(p->skel->maps.tasks, PROFILER_TASKS);
