@@ -512,8 +512,8 @@ static int exchange_cpu(struct counters *c, int map_fd, unsigned int cpu, bool o
 		 * scale: what runs here is lost, rather than too small. */
 		rc = -EBUSY;
 	if (rc == -EACCES || rc == -EPERM || rc == -EBUSY) {
-		/* It was possible when the others were opened. What runs here cannot be counted, and
-		 * the rest goes on. */
+		/* It was possible when the others were opened. What runs here cannot be counted,
+		 * and the rest goes on. */
 		close_cpu(c, cpu);
 		for (i = 0; i < c->n_metrics; i++)
 			slot(c, cpu, i)->why = rc;
