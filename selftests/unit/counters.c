@@ -251,7 +251,8 @@ static bool test_map(void)
 		 * program ran in the kernel */
 		CHECK(seen->values[0].counter > 0 && seen->values[2].counter > 0);
 		CHECK(seen->values[0].enabled == seen->values[0].running);
-		CHECK(seen->values[0].enabled > seen->values[2].enabled);
+		/* The kernel's clock may advance by ticks only. */
+		CHECK(seen->values[0].enabled >= seen->values[2].enabled);
 	}
 cleanup:
 	setup_free(&s);
