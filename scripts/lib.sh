@@ -42,33 +42,43 @@ logged() { # LOG COMMAND...
 }
 
 # The results in KTAP files, counted as selftests/run does: those of the innermost tests, and a test
-# that failed though nothing in it did. Prints "PASSED FAILED SKIPPED".
+# that failed though nothing in it did. A file that ends too early is a failure as well. Prints
+# "PASSED FAILED SKIPPED".
 ktap_count() { # FILE...
-	awk '
-	FNR == 1 { split("", n); split("", bad) }
-	match($0, /^ *(not )?ok [0-9]+( |$)/) {
-		match($0, /^ */)
-		d = int(RLENGTH / 2)
-		failed = $1 == "not"
-		skipped = !failed && $0 ~ / # SKIP/
-		if (!n[d + 1] || (failed && !bad[d + 1])) {
-			if (failed) fail++
-			else if (skipped) skip++
-			else pass++
+	local file
+
+	for file; do
+		awk '
+		/^1\.\.[0-9]/ { planned = substr($1, 4) + 0 }
+		match($0, /^ *(not )?ok [0-9]+( |$)/) {
+			match($0, /^ */)
+			d = int(RLENGTH / 2)
+			failed = $1 == "not"
+			skipped = !failed && $0 ~ / # SKIP/
+			if (!n[d + 1] || (failed && !bad[d + 1])) {
+				if (failed) fail++
+				else if (skipped) skip++
+				else pass++
+			}
+			n[d + 1] = bad[d + 1] = 0
+			n[d]++
+			if (failed) bad[d] = 1
 		}
-		n[d + 1] = bad[d + 1] = 0
-		n[d]++
-		if (failed) bad[d] = 1
-	}
-	END { printf "%d %d %d\n", pass, fail, skip }' "$@" </dev/null
+		END {
+			if (!planned || n[0] != planned) fail++
+			printf "%d %d %d\n", pass, fail, skip
+		}' "$file"
+	done | awk '{ p += $1; f += $2; s += $3 } END { printf "%d %d %d\n", p, f, s }'
 }
 
 # The failed tests in a KTAP file in full: what was said since the result before them.
 ktap_failures() { # FILE
 	awk '
+	/^1\.\.[0-9]/ { planned = substr($1, 4) + 0 }
 	match($0, /^ *(not )?ok [0-9]+( |$)/) {
 		match($0, /^ */)
 		d = int(RLENGTH / 2)
+		results[d]++
 		if ($1 == "not") {
 			# A file whose tests failed has been shown with them.
 			if (!bad[d + 1]) {
@@ -84,7 +94,12 @@ ktap_failures() { # FILE
 	}
 	/^ *K?TAP version|^ *1\.\.[0-9]|^ *# Totals:/ { next }
 	/^# [^ ]+\/[^ ]+$/ { file = $0; text = ""; next }
-	{ text = text $0 "\n" }' "$1"
+	{ text = text $0 "\n" }
+	END {
+		if (planned && results[0] == planned) exit
+		if (file) print file
+		printf "%sthe results end here: planned %d, got %d\n", text, planned, results[0]
+	}' "$1"
 }
 
 # "N passed, N failed, N skipped", and whether that is a success.

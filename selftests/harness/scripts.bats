@@ -133,7 +133,13 @@ have() { # PACKAGE[:ARCH]...
 	[[ $output == "4 passed, 2 failed, 1 skipped" ]] || fail "$output"
 	run -0 ktap_totals two.ktap
 	[[ $output == "1 passed, 0 failed, 0 skipped" ]] || fail "$output"
-	run -1 ktap_totals /dev/null
+	run -1 ktap_totals two.ktap /dev/null
+	[[ $output == "1 passed, 1 failed, 0 skipped" ]] || fail "$output"
+	run -1 ktap_totals two.ktap <(head -n 8 one.ktap)
+	[[ $output == "2 passed, 1 failed, 1 skipped" ]] || fail "$output"
+	run -0 ktap_failures <(head -n 8 one.ktap)
+	[[ $output == '# a/x.bats
+the results end here: planned 3, got 0' ]] || fail "$output"
 	run -0 ktap_failures one.ktap
 	[[ $output == '# a/x.bats
   # the reason
