@@ -77,6 +77,8 @@ teardown() {
 	fails 2 "has no function 'nonesuch'; it has: with_subprograms, sub_global, sub_static" \
 		prog profile pinned "$p" func nonesuch ns
 	fails 2 "'func all' needs every run" prog profile pinned "$p" func all sample 2 ns
+	fails 2 "'func all' does not go with" prog profile pinned "$p" func all histogram ns
+	fails 2 "'func all' does not go with" prog profile pinned "$p" func all by task ns
 	bpfcost -j prog profile pinned "$p" func all ns -- "$TARGET" run "$p" 20
 	json_is 'length == 3
 		and (map({(.func): .metrics[0].run_cnt}) | add)
