@@ -131,9 +131,10 @@ static int parse(struct profile *p)
 					     "out: use one of them");
 		/* Neither knows what measuring the calls in a run cost. */
 		if (p->session.opts.histogram || p->session.opts.tasks)
-			return errmsg__usage(p->ctx->err,
-					     "'func all' does not go with 'histogram' or 'by task'; "
-					     "name one function: func FUNC");
+			return errmsg__usage(
+				p->ctx->err,
+				"'func all' does not go with 'histogram' or 'by task'; "
+				"name one function: func FUNC");
 		p->session.opts.calls = true;
 	}
 	if (p->ctx->command && !p->ctx->command[0])
