@@ -269,6 +269,8 @@ exact() { # PROGRAM N RUNS METRIC...
 @test "whole runs only: begun and ended while the program runs all the time" {
 	local _ pid
 
+	# Emulated with --exact, a busy CPU keeps this kernel's grace periods from ending.
+	[[ ${WHERE-} != lab/6.1/arm64 ]] || skip "a busy CPU stops a 6.1 guest"
 	"$TARGET" run "$P/alu0" 20 100000000 3>&- &
 	pid=$!
 	for _ in 1 2; do
