@@ -18,6 +18,7 @@
 #include "json.h"
 #include "session.h"
 #include "stats_switch.h"
+#include "wait.h"
 
 static const struct method {
 	const char *name;
@@ -41,7 +42,7 @@ static const struct method {
 #define STATISTICS_BATCHES 41
 
 struct result {
-	struct floor floor; /* n_metrics 0: not measured */
+	struct floor floor;		 /* n_metrics 0: not measured */
 	const char *metric[2], *unit[2]; /* of the floors */
 	struct cost without, with;
 	struct errmsg why; /* why it could not be measured */
@@ -136,7 +137,7 @@ static int measure_profiling(struct result *r, const struct method *m,
 		goto cleanup;
 	own = dup(fd);
 	if (own < 0) {
-		rc = errmsg__fail(&r->why, -errno, "cannot duplicate an fd");
+		rc = errmsg__fail(&r->why, -errno, "cannot duplicate an fd: %s", strerror(errno));
 		goto cleanup;
 	}
 	rc = prog__open_fd(&prog, own, &r->why) ?:
@@ -182,8 +183,7 @@ static void show_plain(const struct ctx *ctx, const struct result *results)
 		print_added(out, r->with.has_cycles, r->with.cycles - r->without.cycles, "cycles");
 		for (k = 0; k < r->floor.n_metrics; k++)
 			fprintf(out, "%s %.2f (%.2f..%.2f) %s", k ? "," : " ", r->floor.value[k],
-				r->floor.low[k], r->floor.high[k],
-				r->unit[k]);
+				r->floor.low[k], r->floor.high[k], r->unit[k]);
 		fputc('\n', out);
 	}
 	if (results[0].floor.n_metrics)
@@ -247,8 +247,18 @@ int cmd_calibrate(struct ctx *ctx)
 	struct empty_bpf *skel = NULL;
 	char buf[128];
 	size_t i;
+	size_t measured = 0;
+	struct wait wait;
 	int fd, rc;
 
+	/* Whoever interrupts it gets what is there, as with prog profile. */
+	rc = wait__open(&wait);
+	if (rc) {
+		errmsg__fail(ctx->err, rc, "cannot wait for signals: %s",
+			     errmsg__errno(rc, buf, sizeof(buf)));
+		free(results);
+		return ctx->err->status;
+	}
 	if (!results) {
 		rc = errmsg__fail(ctx->err, -ENOMEM, "out of memory");
 		goto cleanup;
@@ -272,6 +282,10 @@ int cmd_calibrate(struct ctx *ctx)
 	for (i = 0; i < N_METHODS; i++) {
 		struct result *r = &results[i];
 
+		if (wait__interrupted(&wait)) {
+			errmsg__fail(&r->why, -EINTR, "interrupted");
+			continue;
+		}
 		/* Just before, so that a drift of the clock speed hits both alike. */
 		rc = cost__measure(&r->without, &meter, fd,
 				   methods[i].sample ? methods[i].sample : 1, ctx->err);
@@ -281,6 +295,12 @@ int cmd_calibrate(struct ctx *ctx)
 					   : measure_profiling(r, &methods[i], &meter, ctx, fd);
 		if (rc)
 			floor__free(&r->floor);
+		measured += !rc;
+	}
+	if (!measured && !wait__interrupted(&wait)) {
+		rc = errmsg__fail(ctx->err, -EIO, "nothing can be measured; the first method: %s",
+				  results[0].why.text);
+		goto cleanup;
 	}
 	if (ctx->json) {
 		rc = show_json(ctx, results);
@@ -289,6 +309,7 @@ int cmd_calibrate(struct ctx *ctx)
 		show_plain(ctx, results);
 	}
 cleanup:
+	wait__close(&wait);
 	cost_meter__close(&meter);
 	empty_bpf__destroy(skel);
 	for (i = 0; results && i < N_METHODS; i++)

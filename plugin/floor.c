@@ -141,7 +141,7 @@ static int open_function(struct empty_bpf *skel, unsigned args, bool called, str
 
 	fd = dup(bpf_program__fd(program));
 	if (fd < 0)
-		return errmsg__fail(err, -errno, "cannot duplicate an fd");
+		return errmsg__fail(err, -errno, "cannot duplicate an fd: %s", strerror(errno));
 	rc = prog__open_fd(prog, fd, err);
 	if (rc)
 		return rc;

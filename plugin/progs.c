@@ -128,8 +128,9 @@ int prog__open_fd(struct prog *p, int fd, struct errmsg *err)
 		/* A program whose BTF cannot be read is still a program; it only has no name
 		 * beyond the kernel's, and no function to attach to. */
 		rc = read_funcs(p, info.nr_func_info, info.func_info_rec_size);
-		if (rc == -ENOMEM) {
-			errmsg__fail(err, rc, "prog %u: out of memory", p->id);
+		if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE) {
+			errmsg__fail(err, rc, "prog %u: cannot read its BTF: %s", p->id,
+				     errmsg__errno(rc, buf, sizeof(buf)));
 			goto cleanup;
 		}
 	}
@@ -368,6 +369,10 @@ int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *er
 						    "cannot open the pinned program '%s': %s; it "
 						    "needs CAP_BPF, for example: sudo",
 						    word, buf);
+			if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+				return errmsg__fail(err, rc,
+						    "cannot open the pinned program '%s': %s", word,
+						    buf);
 			/* What is not in a bpffs is EACCES, as is a file that may not be read. */
 			return errmsg__usage(
 				err, "cannot open the pinned program '%s': %s%s", word, buf,

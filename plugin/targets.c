@@ -119,7 +119,8 @@ static int add_all(struct targets *ts, struct prog *prog, struct errmsg *err)
 		int fd = dup(prog->fd);
 
 		if (fd < 0)
-			rc = errmsg__fail(err, -errno, "cannot duplicate an fd");
+			rc = errmsg__fail(err, -errno, "cannot duplicate an fd: %s",
+					  strerror(errno));
 		else
 			rc = prog__open_fd(&again, fd, err) ?: add_one(ts, &again, i, err);
 	}

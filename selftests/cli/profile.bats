@@ -269,8 +269,10 @@ exact() { # PROGRAM N RUNS METRIC...
 @test "whole runs only: begun and ended while the program runs all the time" {
 	local _ pid
 
-	# Emulated with --exact, a busy CPU keeps this kernel's grace periods from ending.
-	[[ ${WHERE-} != lab/6.1/arm64 ]] || skip "a busy CPU stops a 6.1 guest"
+	# The kernel's own fault: a trampoline that is let go while a program runs through it is
+	# freed while it is still queued (__bpf_tramp_image_put_deferred): a stall, or an Oops.
+	[[ ${WHERE-} != lab/6.1/arm64 ]] ||
+		skip "6.1 on arm64 crashes when something is detached from a program that runs"
 	"$TARGET" run "$P/alu0" 20 100000000 3>&- &
 	pid=$!
 	for _ in 1 2; do
