@@ -28,7 +28,8 @@
 #include "nest.skel.h"
 #include "sleepy.skel.h"
 
-#define BURSTS 7
+#define BURSTS	   7
+#define MAX_BURSTS 100
 
 /* What there is to measure. */
 static const char *const *words(void)
@@ -111,34 +112,52 @@ static const char *no_tc(void)
 	return rc ? "no clsact for network devices (the modules sch_ingress and cls_bpf)" : NULL;
 }
 
-static bool nested(struct nest *n, struct lab_target *t, unsigned int depth)
+/* One burst: what is counted, and the least values seen so far. */
+static bool nested_once(struct nest *n, struct lab_target *t, unsigned int depth,
+			unsigned int extra, double *least)
 {
-	unsigned int whole = depth < PROFILER_SLOTS ? depth : PROFILER_SLOTS, extra, b;
-	double value[2][SESSION_MAX_METRICS][BURSTS], difference;
-	uint64_t before;
+	unsigned int whole = depth < PROFILER_SLOTS ? depth : PROFILER_SLOTS;
+	uint64_t before = n->skel->bss->runs;
 	bool ok = true;
 	size_t m;
 
-	for (extra = 0; extra < 2; extra++) {
-		for (b = 0; b < BURSTS; b++) {
-			before = n->skel->bss->runs;
-			CHECK(!lab_target__begin(t) && !nest__run(n, depth, extra) &&
-			      !lab_target__end(t));
-			EQUAL(depth, n->skel->bss->runs - before);
-			EQUAL(depth, t->window.run_cnt);
-			EQUAL(whole, t->window.measured);
-			EQUAL(0, t->window.switched);
-			EQUAL(depth - whole, t->window.lost);
-			EQUAL(depth - whole, t->window.lost_deep);
-			for (m = 0; m < t->window.n_metrics; m++)
-				value[extra][m][b] = t->window.metric[m].value;
-		}
+	CHECK(!lab_target__begin(t) && !nest__run(n, depth, extra) && !lab_target__end(t));
+	EQUAL(depth, n->skel->bss->runs - before);
+	EQUAL(depth, t->window.run_cnt);
+	EQUAL(whole, t->window.measured);
+	EQUAL(0, t->window.switched);
+	EQUAL(depth - whole, t->window.lost);
+	EQUAL(depth - whole, t->window.lost_deep);
+	for (m = 0; m < t->window.n_metrics; m++)
+		least[m] = fmin(least[m], t->window.metric[m].value);
+cleanup:
+	return ok;
+}
+
+/*
+ * The innermost run's 100 instructions are in each of the runs around it that was measured. Between
+ * them the kernel clones a packet and sends it, which takes the longer way now and then (an empty
+ * list of free objects, an interrupt): the shortest way is always the same.
+ */
+static bool nested(struct nest *n, struct lab_target *t, unsigned int depth)
+{
+	unsigned int whole = depth < PROFILER_SLOTS ? depth : PROFILER_SLOTS, b;
+	double least[2][SESSION_MAX_METRICS];
+	bool ok = true, settled = false, exact;
+	size_t m;
+
+	for (m = 0; m < SESSION_MAX_METRICS; m++)
+		least[0][m] = least[1][m] = INFINITY;
+	exact = !lab_exact();
+	for (b = 0; b < MAX_BURSTS && !settled; b++) {
+		CHECK(nested_once(n, t, depth, 0, least[0]));
+		CHECK(nested_once(n, t, depth, 1, least[1]));
+		settled = b + 1 >= BURSTS;
+		for (m = 0; exact && m < t->window.n_metrics; m++)
+			settled &= least[1][m] - least[0][m] == 100 * whole;
 	}
-	/* The innermost run's instructions are in each of the runs around it that was measured. */
-	for (m = 0; !lab_exact() && m < t->window.n_metrics; m++) {
-		difference = lab_median(value[1][m], BURSTS) - lab_median(value[0][m], BURSTS);
-		EQUAL(100 * whole, difference);
-	}
+	for (m = 0; exact && m < t->window.n_metrics; m++)
+		EQUAL(100 * whole, least[1][m] - least[0][m]);
 cleanup:
 	if (!ok)
 		ktap_note("%u runs inside each other", depth);
