@@ -114,6 +114,7 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 	/* CAP_SYS_ADMIN: to open BTF by its id (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id()). */
 	const cap_value_t needed[] = {CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON};
 	LIBBPF_OPTS(bpf_map_create_opts, map_opts, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .btf_custom_path = opts->types);
 	__typeof__(((struct profiler_bpf *)0)->progs) *progs;
 	struct bpf_program *each;
 	struct profiler *p;
@@ -177,7 +178,7 @@ int profiler__open(struct profiler **out, const struct profiler_opts *opts, cons
 		goto cleanup;
 	}
 
-	p->skel = profiler_bpf__open();
+	p->skel = profiler_bpf__open_opts(&open_opts);
 	if (!p->skel) {
 		rc = errmsg__fail(err, -errno, "cannot open the profiler's programs");
 		goto cleanup;
@@ -390,7 +391,7 @@ int profiler__read(struct profiler *p, struct sample *s)
 {
 	uint64_t enabled, running;
 	struct timespec now;
-	bool known = false;
+	bool guarded;
 	size_t cpu, i;
 	int rc;
 
@@ -399,13 +400,13 @@ int profiler__read(struct profiler *p, struct sample *s)
 	s->sample_every = p->opts.sample_every;
 	s->multiplexed = p->opts.multiplexed;
 	s->calls = p->opts.calls;
-	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed, &known);
+	/* Kernels that do not count skips do not skip (profiler__open). */
+	rc = prog__recursion_misses(bpf_program__fd(p->entry_prog), &s->entry_missed, &guarded);
 	if (rc)
 		return rc;
-	rc = prog__recursion_misses(bpf_program__fd(p->exit_prog), &s->exit_missed, &known);
+	rc = prog__recursion_misses(bpf_program__fd(p->exit_prog), &s->exit_missed, &guarded);
 	if (rc)
 		return rc;
-	s->missed_known = known;
 
 	for (cpu = 0; cpu < s->n_cpus; cpu++) {
 		const struct profiler_cpu *c = p->cpus + cpu * p->stride;

@@ -24,6 +24,7 @@ struct profiler_opts {
 	int calls_fd;			 /* the map of calls under way, one for all targets */
 	const double *added;		 /* by metric: what measuring a call costs its caller */
 	const double *floor;		 /* and what of that is in the readings of the call */
+	const char *types;		 /* kernel_types__open(); NULL: the kernel's own BTF */
 	const struct counters *counters; /* for the events' times; NULL without events */
 };
 

@@ -15,6 +15,7 @@ void session__init(struct session *s, struct ctx *ctx)
 	s->ctx = ctx;
 	s->opts.events_fd = -1;
 	s->opts.calls_fd = -1;
+	s->types.fd = -1;
 }
 
 int session__add_metric(struct session *s, const char *word, struct errmsg *err)
@@ -151,6 +152,8 @@ int session__open(struct session *s, struct errmsg *err)
 	cpus__free(&possible);
 	rc = s->n_metrics ? open_counters(s, err) : choose_counters(s, err);
 	rc = rc ?: open_map(s, err);
+	if (!rc)
+		s->opts.types = kernel_types__open(&s->types);
 	if (rc || !s->opts.calls)
 		return rc;
 	s->opts.calls_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "bpfcost_calls", sizeof(__u32),
@@ -248,6 +251,8 @@ void session__close(struct session *s)
 	if (s->opts.events_fd >= 0)
 		close(s->opts.events_fd);
 	s->opts.events_fd = -1;
+	kernel_types__close(&s->types);
+	s->opts.types = NULL;
 	counters__close(s->counters);
 	s->counters = NULL;
 	drop_metrics(s);

@@ -5,6 +5,7 @@
 #include "counters.h"
 #include "ctx.h"
 #include "floor.h"
+#include "kernel_types.h"
 #include "metrics.h"
 #include "profiler.h"
 #include "profiler_state.h"
@@ -22,7 +23,8 @@ struct session {
 	/* The same in the order of results: bpftool's table, others as they came, the clock. */
 	const struct metric *order[SESSION_MAX_METRICS];
 	struct profiler_opts opts;
-	struct counters *counters;		/* NULL without events */
+	struct counters *counters; /* NULL without events */
+	struct kernel_types types;
 	struct floor floor[FLOOR_MAX_ARGS + 1]; /* by number of arguments, measured when needed */
 	double *added[FLOOR_MAX_ARGS + 1];
 };
