@@ -45,9 +45,9 @@ struct sample_task {
 
 struct sample {
 	__u64 time_ns;	       /* CLOCK_MONOTONIC */
-	__u64 entry_missed;    /* recursion_misses of the entry program, all CPUs */
+	__u64 entry_missed;    /* recursion_misses of the entry program, all CPUs; 0 on
+				* kernels that skip none (before 5.12) */
 	__u64 exit_missed;     /* and of the exit program */
-	bool missed_known;     /* the kernel counts them (5.12) */
 	unsigned sample_every; /* 0: every run is measured */
 	bool multiplexed;
 	bool calls;

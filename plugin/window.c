@@ -128,7 +128,6 @@ int window__init(struct window *w, const struct sample *from, const struct sampl
 	}
 
 	w->calls = to->calls;
-	w->lost_known = to->missed_known;
 	w->lost_exit = to->exit_missed - from->exit_missed;
 	entry_missed = to->entry_missed - from->entry_missed;
 	if (to->sample_every) {

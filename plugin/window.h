@@ -41,7 +41,6 @@ struct window {
 	__u64 lost_exit;  /* the kernel skipped the exit program */
 	__u64 lost_deep;  /* more runs in flight on one CPU than there are slots */
 	__u64 lost_read;  /* a counter could not be read */
-	bool lost_known;  /* false: a kernel that does not count skips (before 5.12) */
 	bool sampled;
 	bool calls;
 	__u64 with_self; /* measured runs that are in self */
