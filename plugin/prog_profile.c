@@ -183,12 +183,13 @@ static int open_targets(struct profile *p)
 		if (rc)
 			return rc;
 	}
-	if (!targets__count(&p->targets) && !p->interval_ns)
-		return errmsg__fail(p->ctx->err, -ENOENT,
-				    "none of %zu programs can be profiled%s%s", p->targets.n,
-				    p->targets.n ? "; the first: " : "",
-				    p->targets.n ? p->targets.v[0]->why.text : "");
-	return 0;
+	if (targets__count(&p->targets) || p->interval_ns)
+		return 0;
+	if (!p->targets.n)
+		return errmsg__fail(p->ctx->err, -ENOENT, "no BPF programs are loaded here");
+	return errmsg__fail(p->ctx->err, -ENOENT,
+			    "none of %zu programs can be profiled; the first: %s", p->targets.n,
+			    p->targets.v[0]->why.text);
 }
 
 /* Programs that came since, by the words that named the first ones. */
