@@ -40,6 +40,26 @@ static long find_member(const struct btf *btf, __u32 type_id, const char *name)
 	return -ENOENT;
 }
 
+/* Whether the kernel has a helper is asked of this enum: it has the value, or is not there. */
+static int add_helper(struct btf *to, const struct btf *from, const char *helper)
+{
+	static const char name[] = "bpf_func_id";
+	const __s32 id = btf__find_by_name_kind(from, name, BTF_KIND_ENUM);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(from, id) : NULL;
+	const struct btf_enum *e = type ? btf_enum(type) : NULL;
+	const char *value;
+	int i, rc;
+
+	for (i = 0; e && i < btf_vlen(type); i++, e++) {
+		value = btf__name_by_offset(from, e->name_off);
+		if (!value || strcmp(value, helper))
+			continue;
+		rc = btf__add_enum(to, name, sizeof(__u32));
+		return rc < 0 ? rc : btf__add_enum_value(to, helper, e->val);
+	}
+	return 0;
+}
+
 static int add_types(struct btf *to, const struct btf *from)
 {
 	const __s32 task = btf__find_by_name_kind(from, "task_struct", BTF_KIND_STRUCT);
@@ -64,7 +84,7 @@ static int add_types(struct btf *to, const struct btf *from)
 		if (id < 0)
 			return id;
 	}
-	return 0;
+	return add_helper(to, from, "BPF_FUNC_get_current_task_btf");
 }
 
 static int write_all(int fd, const void *data, size_t size)
