@@ -14,6 +14,10 @@
 #define PROFILER_SLOTS	   8
 #define PROFILER_SLOT_MASK (PROFILER_SLOTS - 1)
 
+/* Addresses that differ in lower bits only are on one stack: x86-64's and arm64's have this size at
+ * least, and are aligned to it (THREAD_SIZE, THREAD_ALIGN). */
+#define PROFILER_STACK 16384
+
 /* Of the stack's 512 bytes a multiplexed read takes 24 a metric. */
 #define PROFILER_MAX_EVENTS 16
 

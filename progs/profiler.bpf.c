@@ -125,15 +125,28 @@ static __always_inline int is_error(__u64 v)
 /* Whole, because an interrupt's exit may come into an entry, and its entry into an exit. */
 #define add(p, n) ((void)__sync_fetch_and_add(p, n))
 
+/* The runs in the other slots did not come after the one that is about to take the first. */
+static __always_inline void forget_after(struct profiler_cpu *c)
+{
+	__u32 i;
+
+#pragma clang loop unroll(full)
+	for (i = 1; i < PROFILER_SLOTS; i++)
+		ONCE(c->after[i]) = 0;
+}
+
 /* The slot of an entry, or PROFILER_SLOTS. */
 static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 {
+	__u64 here, there;
 	__u32 i;
 
 	/* A slot with our own address is of a run that is gone: the kernel skipped its exit, and
 	 * has counted that in the exit program's recursion_misses. */
-	if ((ONCE(c->ctx[0]) & ~PROFILER_CTX_MARK) == (__u64)ctx)
+	if ((ONCE(c->ctx[0]) & ~PROFILER_CTX_MARK) == (__u64)ctx) {
+		forget_after(c);
 		return 0;
+	}
 #pragma clang loop unroll(full)
 	for (i = 1; i < PROFILER_SLOTS; i++)
 		if (ONCE(c->ctx[i]) == (__u64)ctx)
@@ -142,6 +155,19 @@ static __always_inline __u32 find_free(struct profiler_cpu *c, __u64 *ctx)
 	for (i = 0; i < PROFILER_SLOTS; i++)
 		if (!ONCE(c->ctx[i]))
 			return i;
+	/* Gone as well is a run further down the stack that we are on, which grows downwards. By
+	 * way of memory: the verifier lets nobody calculate with a context pointer. */
+	ONCE(c->slot) = (__u64)ctx;
+	here = ONCE(c->slot);
+#pragma clang loop unroll(full)
+	for (i = 0; i < PROFILER_SLOTS; i++) {
+		there = ONCE(c->ctx[i]);
+		if ((here ^ there) < PROFILER_STACK && there < here) {
+			if (!i)
+				forget_after(c);
+			return i;
+		}
+	}
 	return PROFILER_SLOTS;
 }
 

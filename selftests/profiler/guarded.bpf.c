@@ -16,6 +16,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 __u32 pid;  /* of the process whose runs are disturbed; 0: none */
 __u32 busy; /* 1: `again` is under way */
 __u64 fired;
+/* Where on the stack the target runs, so that its runs have context addresses of their own. */
+__u32 depth;
 
 __noinline int hook(int x)
 {
@@ -29,12 +31,53 @@ int outer(void *ctx)
 	return hook(1);
 }
 
+#define DEEPER(n)                              \
+	static __noinline int deeper_##n(void) \
+	{                                      \
+		volatile char pad[40 * n];     \
+                                               \
+		pad[0] = 0;                    \
+		return hook(2) + pad[0];       \
+	}
+DEEPER(1)
+DEEPER(2)
+DEEPER(3)
+DEEPER(4)
+DEEPER(5)
+DEEPER(6)
+DEEPER(7)
+DEEPER(8)
+DEEPER(9)
+DEEPER(10)
+
 SEC("raw_tp/bpf_trace_printk")
 int inner(void *ctx)
 {
-	if (busy)
-		hook(2);
-	return 0;
+	if (!busy)
+		return 0;
+	switch (depth) {
+	case 1:
+		return deeper_1();
+	case 2:
+		return deeper_2();
+	case 3:
+		return deeper_3();
+	case 4:
+		return deeper_4();
+	case 5:
+		return deeper_5();
+	case 6:
+		return deeper_6();
+	case 7:
+		return deeper_7();
+	case 8:
+		return deeper_8();
+	case 9:
+		return deeper_9();
+	case 10:
+		return deeper_10();
+	}
+	return hook(2);
 }
 
 SEC("kprobe")

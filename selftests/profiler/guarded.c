@@ -128,6 +128,66 @@ cleanup:
 	return ok;
 }
 
+/*
+ * The kernel skips the exit of runs at more addresses than there are slots, while no other run is
+ * in flight: each of them keeps its slot, until a run is known to be further up the same stack. They
+ * must not cost others theirs.
+ */
+static bool test_many_left_out(void)
+{
+	static const char *const ns[] = {"ns", NULL};
+	const unsigned int runs = 10, depths = 10;
+	struct setup s = {};
+	struct lab_engine e = {};
+	struct lab_target t = {};
+	bool ok = true, has_guard;
+	unsigned int i, most = 0;
+	__u64 misses;
+
+	/* The exit program looks into its map of processes when it is done with the slot. */
+	CHECK(setup(&s, "__htab_map_lookup_elem"));
+	CHECK(!lab_engine__open(&e, ns, 0));
+	e.session.opts.tasks = true;
+	CHECK(!lab_target__open(&t, &e, s.target));
+	CHECK(!prog__recursion_misses(s.target, &misses, &has_guard));
+	CHECK(!lab_pin(0));
+	/* The first run of a process looks more than once. */
+	CHECK(!run_outer(&s));
+	CHECK(!lab_target__begin(&t));
+	for (i = 0; i <= depths; i++) {
+		s.skel->bss->depth = i;
+		s.skel->bss->pid = getpid();
+		CHECK(!run_outer(&s));
+		s.skel->bss->pid = 0;
+	}
+	CHECK(!lab_target__end(&t));
+	EQUAL(depths + 1, s.skel->bss->fired);
+	EQUAL(2 * (depths + 1), t.window.run_cnt);
+	for (i = 0; i < t.to.n_cpus; i++)
+		most = t.to.cpu[i].in_flight > most ? t.to.cpu[i].in_flight : most;
+	if (has_guard) {
+		EQUAL(PROFILER_SLOTS, most);
+		EQUAL(depths + 1, t.window.lost_exit);
+		EQUAL(depths + 1, t.window.lost);
+		EQUAL(depths + 1, t.window.measured);
+	} else {
+		EQUAL(0, most);
+	}
+	/* Undisturbed again, nothing is lost. */
+	CHECK(!lab_target__begin(&t));
+	for (i = 0; i < runs; i++)
+		CHECK(!run_outer(&s));
+	CHECK(!lab_target__end(&t));
+	EQUAL(runs, t.window.run_cnt);
+	EQUAL(runs, t.window.measured);
+cleanup:
+	lab_pin_anywhere();
+	lab_target__close(&t);
+	lab_engine__close(&e);
+	setup_free(&s);
+	return ok;
+}
+
 static bool test_guarded_ns(void)
 {
 	static const char *const ns[] = {"ns", NULL};
@@ -147,6 +207,7 @@ static bool test_guarded(void)
 
 static const struct lab_test tests[] = {
 	{"left out while the clock is read", no_kprobes, test_guarded_ns},
+	{"left out at more addresses than there are slots", no_kprobes, test_many_left_out},
 	{"left out while counters are read", no_kprobes_or_pmu, test_guarded},
 };
 
