@@ -130,8 +130,8 @@ cleanup:
 
 /*
  * The kernel skips the exit of runs at more addresses than there are slots, while no other run is
- * in flight: each of them keeps its slot, until a run is known to be further up the same stack. They
- * must not cost others theirs.
+ * in flight. Each of them keeps its slot until a run is known to be further up the same stack;
+ * they must not cost others theirs.
  */
 static bool test_many_left_out(void)
 {
