@@ -139,6 +139,23 @@ static int probe_unprivileged_info(void)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
+static int probe_xdp_live_frames(void)
+{
+	unsigned char packet[64] = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, );
+	const struct bpf_insn drop[] = {I_MOV(R0, 1), I_EXIT()};
+	int fd = bstats_load(&(struct bstats_load){.type = BPF_PROG_TYPE_XDP}, drop,
+			     INSN_COUNT(drop));
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = bpf_prog_test_run_opts(fd, &opts) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
 static int probe_fentry_kernel(void)
 {
 	return trace_empty(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, "bpf_fentry_test1", 0);
@@ -351,6 +368,8 @@ const struct behaviour_info behaviours[] = {
 	{BH_KPROBE_MULTI, "kprobe_multi", "5.18 (arm64: 6.10)",
 	 "one link on many functions (CONFIG_FPROBE)", "linking to bpf_fentry_test1",
 	 probe_kprobe_multi},
+	{BH_XDP_LIVE_FRAMES, "live frames", "5.18", "XDP test runs with frames that exist",
+	 "a test run of an empty program", probe_xdp_live_frames},
 	{BH_UNPRIVILEGED_INFO, "unprivileged info", "5.19",
 	 "kernel.unprivileged_bpf_disabled leaves reading of what one was given",
 	 "asking as a user for an fd that there is not", probe_unprivileged_info},

@@ -36,6 +36,7 @@ enum behaviour {
 	BH_KPROBE_MULTI = 1 << 19,
 	BH_NET_NS = 1 << 20,
 	BH_UNPRIVILEGED_INFO = 1 << 21,
+	BH_XDP_LIVE_FRAMES = 1 << 22,
 };
 
 struct behaviour_info {

@@ -44,6 +44,8 @@
 #define I_JNER(d, s, o) INSN(BPF_JMP | BPF_JNE | BPF_X, d, s, o, 0)
 #define I_CALL(helper)	INSN(BPF_JMP | BPF_CALL, 0, 0, 0, helper)
 #define I_CALL_SUB(o)	INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, o)
+/* by the function's number in the kernel's BTF */
+#define I_CALL_KERNEL(id) INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, id)
 #define I_EXIT()	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 /* the loads that take two instructions: a constant, a map, the value of an array map of one entry,

@@ -51,7 +51,9 @@ struct kind {
 	const char *member;    /* of the structure */
 	const char *enumerator; /* an attach type that older headers lack */
 	int ret;	       /* what the program returns */
-	int per_call;	       /* runs a provocation counts for; 0: one */
+	int runs;	       /* that one provocation makes; 0: others may make some, too */
+	unsigned int link_flags;
+	bool stays; /* attached all the time; nobody else can run it */
 	/* Puts the scene up, once; attaches, and returns an fd whose close detaches, or 0 if
 	 * there is nothing to attach; makes @n runs happen. */
 	void (*setup)(struct btest *t, struct scene *s);
@@ -63,6 +65,8 @@ struct scene {
 	const struct kind *kind;
 	int map, prog, link;
 	int a, b, c; /* what setup() made: sockets, directories, interfaces */
+	int target;  /* the program that ours is attached to, and the function there */
+	int target_func;
 };
 
 /* ---- loading ---- */
@@ -83,10 +87,11 @@ static long have(struct btest *t, long rc, const char *what)
 	return need(t, rc, what);
 }
 
-static int load_counting(struct btest *t, const struct kind *k, int map)
+static int load_counting(struct btest *t, const struct scene *s)
 {
+	const struct kind *k = s->kind;
 	const struct bpf_insn code[] = {
-		I_LD_VALUE(R1, map, 0), I_MOV(R2, 1), I_ATOMIC_ADD64(R1, R2, 0),
+		I_LD_VALUE(R1, s->map, 0), I_MOV(R2, 1), I_ATOMIC_ADD64(R1, R2, 0),
 		I_MOV(R0, k->ret), I_EXIT(),
 	};
 	struct bstats_load l = {
@@ -104,6 +109,9 @@ static int load_counting(struct btest *t, const struct kind *k, int map)
 						   k->func);
 		l.attach_btf_id = (unsigned int)have(t, bstats_btf_id(k->func, BTF_KIND_STRUCT),
 						     k->func);
+	} else if (s->target > 0) {
+		l.attach_prog_fd = (unsigned int)s->target;
+		l.attach_btf_id = (unsigned int)s->target_func;
 	} else if (k->func && k->type != BPF_PROG_TYPE_KPROBE) {
 		/* Tracepoints are typedefs there. */
 		bool tp = k->attach_type == BPF_TRACE_RAW_TP;
@@ -119,6 +127,17 @@ static int load_counting(struct btest *t, const struct kind *k, int map)
 static void run_packet(struct btest *t, struct scene *s, int n)
 {
 	have(t, bstats_run(s->prog, (unsigned int)n), "BPF_PROG_TEST_RUN");
+}
+
+/* Frames that come from nowhere, and that the program drops. */
+static void run_live(struct btest *t, struct scene *s, int n)
+{
+	unsigned char packet[64] = {[12] = 0x08, [14] = 0x45};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = n, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, );
+
+	need(t, bpf_prog_test_run_opts(s->prog, &opts) ? -errno : 0,
+	     "BPF_PROG_TEST_RUN with live frames");
 }
 
 static void run_bare(struct btest *t, struct scene *s, int n)
@@ -162,6 +181,38 @@ static void run_struct_ops(struct btest *t, struct scene *s, int n)
 static int attach_trace(struct btest *t, struct scene *s)
 {
 	return (int)have(t, bpf_raw_tracepoint_open(NULL, s->prog), "attaching");
+}
+
+/* The id of a function in a program's own type information. */
+static int func_id(struct btest *t, int prog, const char *name)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	struct btf *btf;
+	int id;
+
+	need(t, bpf_obj_get_info_by_fd(prog, &info, &len), "the program's info");
+	btf = btf__load_from_kernel_by_id(info.btf_id);
+	id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -errno;
+	btf__free(btf);
+	return (int)need(t, id, "the function in the program's BTF");
+}
+
+/* An empty program that is run by nobody but us, to attach to. */
+static void setup_target(struct btest *t, struct scene *s)
+{
+	const struct bpf_insn code[] = {I_MOV(R0, 0), I_EXIT()};
+	const struct bstats_func func = {.name = "stats_target", .takes_ctx = true};
+	const struct bstats_load l = {.type = BPF_PROG_TYPE_SOCKET_FILTER};
+
+	s->target = (int)need(t, bstats_load_btf(&l, "__sk_buff", &func, 1, code, INSN_COUNT(code)),
+			      "a program to attach to");
+	s->target_func = func_id(t, s->target, func.name);
+}
+
+static void run_target(struct btest *t, struct scene *s, int n)
+{
+	must_run(t, s->target, (unsigned int)n);
 }
 
 static int attach_raw_tp(struct btest *t, struct scene *s)
@@ -472,7 +523,7 @@ static void setup_veth(struct btest *t, struct scene *s)
 /* Ends the scene's XDP or tc program, which no link holds. */
 static int attach_xdp(struct btest *t, struct scene *s)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = s->kind->link_flags, );
 
 	return (int)have(t, bpf_link_create(s->prog, s->b, BPF_XDP, &opts), "an XDP link on veth");
 }
@@ -637,8 +688,8 @@ static __u64 runs_of(struct btest *t, struct scene *s, int n)
 	if (!s->link)
 		s->link = s->kind->attach ? s->kind->attach(t, s) : 0;
 	s->kind->provoke(t, s, n);
-	/* What nobody else runs may stay: before 5.13, a program is attached to a function once. */
-	if (s->link > 0 && s->kind->provoke != run_bare) {
+	/* Before 5.13, a program is attached to a function once. */
+	if (s->link > 0 && !s->kind->stays) {
 		close(s->link);
 		s->link = 0;
 	}
@@ -663,17 +714,21 @@ static void phases(struct btest *t)
 {
 	const struct kind *k = t->tc->data;
 	struct scene s = {.kind = k};
-	int n = 10, fd, each = k->per_call ? k->per_call : 1;
+	const int n = 10, least = n * (k->runs ? k->runs : 1);
 	__u64 runs, total;
 	struct bstats b;
+	int fd;
 
 	s.map = (int)need(t, bstats_array(8), "a map");
 	if (k->setup)
 		k->setup(t, &s);
-	s.prog = load_counting(t, k, s.map);
+	s.prog = load_counting(t, &s);
 
 	runs = runs_of(t, &s, n);
-	if (runs < (__u64)n)
+	if (k->runs)
+		expect_eq(t, least, (long long)runs,
+			  "runs that the program counts itself, provoked %d times", n);
+	else if (runs < (__u64)least)
 		btest_failed(t, "at least 10 runs that the program counts itself",
 			     "%llu runs", (unsigned long long)runs);
 	b = must_info(t, s.prog);
@@ -682,8 +737,7 @@ static void phases(struct btest *t)
 	expect_eq(t, 0, (long long)b.run_time_ns, "run_time_ns after runs with the switch off");
 
 	fd = must_open(t);
-	runs = runs_of(t, &s, n);
-	total = runs * each;
+	total = runs = runs_of(t, &s, n);
 	b = must_info(t, s.prog);
 	expect_eq(t, (long long)total, (long long)b.run_cnt, "run_cnt after %llu runs, switch on",
 		  (unsigned long long)runs);
@@ -700,7 +754,7 @@ static void phases(struct btest *t)
 
 	/* The other holder continues where the first one stopped. */
 	must_set(t, 1);
-	total += runs_of(t, &s, n) * each;
+	total += runs_of(t, &s, n);
 	must_set(t, 0);
 	expect_eq(t, (long long)total, (long long)must_info(t, s.prog).run_cnt,
 		  "run_cnt, continued after the switch went on again");
@@ -740,41 +794,77 @@ static void exact(struct btest *t)
 	btest_note(t, "%llu runs", (unsigned long long)total);
 }
 
+#define AT_ONCE 4
+
+struct runner {
+	int prog, nth;
+	bool bare; /* on a trampoline, by a run that takes no packet */
+};
+
+/* The CPUs are those that we may use, in turn. */
 static void runs_on_cpu(struct btest *t, struct peer *me, void *arg)
 {
-	const int *a = arg;
-	cpu_set_t set;
+	const struct runner *r = arg;
+	struct scene s = {.prog = r->prog};
+	cpu_set_t allowed, one;
+	int skip, cpu;
 
-	CPU_ZERO(&set);
-	CPU_SET(a[1] % (int)sysconf(_SC_NPROCESSORS_ONLN), &set);
-	/* Some machines have CPUs that may not be used; anywhere is then as good. */
-	sched_setaffinity(0, sizeof(set), &set);
-	peer_ask(t, me, 0);
-	for (int i = 0; i < 100; i++)
-		must_run(t, a[0], 100);
+	need(t, sched_getaffinity(0, sizeof(allowed), &allowed), "sched_getaffinity");
+	skip = r->nth % CPU_COUNT(&allowed);
+	for (cpu = 0; !CPU_ISSET(cpu, &allowed) || skip--; cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	need(t, sched_setaffinity(0, sizeof(one), &one), "sched_setaffinity");
+	peer_ask(t, me, cpu);
+	for (int i = 0; i < 100; i++) {
+		if (r->bare)
+			run_bare(t, &s, 10);
+		else
+			must_run(t, r->prog, 100);
+	}
 	peer_say(t, me, 0);
 }
 
 static void four_cpus(struct btest *t)
 {
-	int prog = (int)need(t, bstats_observer(), "a program"), fd = must_open(t), args[4][2];
-	struct peer p[4];
+	const struct kind *k = t->tc->data;
+	struct scene s = {.kind = k};
+	struct runner r[AT_ONCE];
+	struct peer p[AT_ONCE];
+	struct bstats b;
+	cpu_set_t used;
+	int fd, calls;
 
-	for (int i = 0; i < 4; i++) {
-		args[i][0] = prog;
-		args[i][1] = i;
-		p[i] = peer_start(t, runs_on_cpu, args[i]);
-		peer_hear(t, &p[i]);
+	s.map = (int)need(t, bstats_array(8), "a map");
+	s.prog = load_counting(t, &s);
+	if (k->attach)
+		s.link = k->attach(t, &s);
+	calls = AT_ONCE * 100 * (k->attach ? 10 : 100);
+	fd = must_open(t);
+	CPU_ZERO(&used);
+	for (int i = 0; i < AT_ONCE; i++) {
+		r[i] = (struct runner){.prog = s.prog, .nth = i, .bare = k->attach};
+		p[i] = peer_start(t, runs_on_cpu, &r[i]);
+		CPU_SET(peer_hear(t, &p[i]), &used);
 	}
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < AT_ONCE; i++)
 		peer_say(t, &p[i], 0);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < AT_ONCE; i++) {
 		peer_hear(t, &p[i]);
 		peer_wait(t, &p[i]);
 	}
-	expect_eq(t, 40000, (long long)must_info(t, prog).run_cnt,
-		  "run_cnt of 4 times 10000 runs on up to 4 CPUs at once");
 	close(fd);
+	b = must_info(t, s.prog);
+	expect_eq(t, (long long)own_count(t, &s), (long long)b.run_cnt,
+		  "run_cnt, as many as the program counts itself on %d CPUs at once",
+		  CPU_COUNT(&used));
+	/* On a trampoline, a run that another one of the same CPU interrupts is in its way. */
+	if (!k->attach || b.has_recursion_misses)
+		expect_eq(t, calls, (long long)(b.run_cnt + b.recursion_misses),
+			  "runs counted or skipped, of %d processes on %d CPUs at once", AT_ONCE,
+			  CPU_COUNT(&used));
+	btest_note(t, "%d calls on %d CPUs", calls, CPU_COUNT(&used));
 }
 
 /* ---- what is not counted, or not where one would look for it ---- */
@@ -787,12 +877,13 @@ static void tail_call(struct btest *t)
 	array = (int)need(t, bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "stats_test", 4, 4, 1, NULL),
 			  "a program array");
 	const struct kind k = {.type = BPF_PROG_TYPE_SOCKET_FILTER};
+	const struct scene s = {.kind = &k, .map = map};
 	const struct bpf_insn code[] = {
 		I_LD_MAP(R2, array), I_MOV(R3, 0), I_CALL(BPF_FUNC_tail_call),
 		I_MOV(R0, 0), I_EXIT(),
 	};
 
-	callee = load_counting(t, &k, map);
+	callee = load_counting(t, &s);
 	caller = (int)need(t, bstats_load(&(struct bstats_load){.type = k.type}, code,
 					  INSN_COUNT(code)), "a program with a tail call");
 	need(t, bpf_map_update_elem(array, &key, &callee, BPF_ANY), "filling the program array");
@@ -800,7 +891,7 @@ static void tail_call(struct btest *t)
 	must_run(t, caller, 100);
 	close(fd);
 	need(t, bpf_map_delete_elem(array, &key), "emptying the program array");
-	expect_eq(t, 100, (long long)own_count(t, &(struct scene){.map = map}),
+	expect_eq(t, 100, (long long)own_count(t, &s),
 		  "runs that the called program counts itself");
 	expect_eq(t, 100, (long long)must_info(t, caller).run_cnt, "run_cnt of the caller");
 	expect_eq(t, 0, (long long)must_info(t, callee).run_cnt,
@@ -824,21 +915,6 @@ static void subprograms(struct btest *t)
 	expect_eq(t, 200, (long long)own_count(t, &(struct scene){.map = map}),
 		  "calls of the subprogram");
 	expect_eq(t, 100, (long long)must_info(t, prog).run_cnt, "run_cnt of the program");
-}
-
-/* The id of a function in a program's own type information. */
-static int func_id(struct btest *t, int prog, const char *name)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	struct btf *btf;
-	int id;
-
-	need(t, bpf_obj_get_info_by_fd(prog, &info, &len), "the program's info");
-	btf = btf__load_from_kernel_by_id(info.btf_id);
-	id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -errno;
-	btf__free(btf);
-	return (int)need(t, id, "the function in the program's BTF");
 }
 
 static void replaced(struct btest *t)
@@ -879,63 +955,129 @@ static void replaced(struct btest *t)
 	expect_eq(t, 0, (long long)must_info(t, ext).run_cnt, "run_cnt of the replacement");
 }
 
-/* A callback runs long after the run that asked for it, and is no run of its own. */
-static void timer(struct btest *t)
+/* A callback runs long after the run that asked for it, and is no run of its own. Returns a map of
+ * one value, which is a structure that the kernel knows by its @name. */
+static int opaque_map(struct btest *t, const char *name)
 {
-	int count = (int)need(t, bstats_array(8), "a map"), timers, prog, fd, int_id, id, opaque;
-	struct btf *btf = btf__new_empty();
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	struct btf *btf = btf__new_empty();
+	int word, id, map;
 
 	if (!btf)
 		btest_broken(t, errno, "BTF");
-	/* struct bpf_timer { u64 :64; u64 :64; }; struct value { struct bpf_timer t; }; */
-	int_id = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
-	opaque = btf__add_int(btf, "u64", 8, 0);
-	id = btf__add_struct(btf, "bpf_timer", 16);
-	need(t, btf__add_field(btf, "a", opaque, 0, 0), "BTF");
-	need(t, btf__add_field(btf, "b", opaque, 64, 0), "BTF");
-	opts.btf_key_type_id = (__u32)int_id;
-	opts.btf_value_type_id = (__u32)btf__add_struct(btf, "value", 16);
+	/* struct NAME { u64 a; u64 b; }; struct value { struct NAME t; }; */
+	opts.btf_key_type_id = (__u32)need(t, btf__add_int(btf, "int", 4, BTF_INT_SIGNED), "BTF");
+	word = (int)need(t, btf__add_int(btf, "u64", 8, 0), "BTF");
+	id = (int)need(t, btf__add_struct(btf, name, 16), "BTF");
+	need(t, btf__add_field(btf, "a", word, 0, 0), "BTF");
+	need(t, btf__add_field(btf, "b", word, 64, 0), "BTF");
+	opts.btf_value_type_id = (__u32)need(t, btf__add_struct(btf, "value", 16), "BTF");
 	need(t, btf__add_field(btf, "t", id, 0, 0), "BTF");
-	have(t, btf__load_into_kernel(btf), "the BTF of a timer");
+	need(t, btf__load_into_kernel(btf), "loading BTF");
 	opts.btf_fd = (__u32)btf__fd(btf);
-	timers = (int)have(t, bpf_map_create(BPF_MAP_TYPE_ARRAY, "stats_test", 4, 16, 1, &opts),
-			   "a map with a timer");
-	const struct bpf_insn code[] = {
-		I_ST(BPF_W, R10, -4, 0), I_LD_MAP(R1, timers), I_MOVR(R2, R10), I_ADD(R2, -4),
-		I_CALL(BPF_FUNC_map_lookup_elem), I_JEQ(R0, 0, 14), I_MOVR(R6, R0),
-		I_MOVR(R1, R6), I_LD_MAP(R2, timers), I_MOV(R3, 1 /* CLOCK_MONOTONIC */),
-		I_CALL(BPF_FUNC_timer_init),
-		I_MOVR(R1, R6), I_LD_FUNC(R2, 8), I_CALL(BPF_FUNC_timer_set_callback),
-		I_MOVR(R1, R6), I_MOV(R2, 1000), I_MOV(R3, 0), I_CALL(BPF_FUNC_timer_start),
-		I_MOV(R0, 0), I_EXIT(),
-		/* the callback */
-		I_LD_VALUE(R1, count, 0), I_MOV(R2, 1), I_ATOMIC_ADD64(R1, R2, 0),
-		I_MOV(R0, 0), I_EXIT(),
-	};
-	const struct bstats_func funcs[] = {
-		{ .name = "stats_main", .global = true, .takes_ctx = true },
-		{ .name = "stats_callback", .insn_off = 23 },
-	};
+	map = (int)need(t, bpf_map_create(BPF_MAP_TYPE_ARRAY, "stats_test", 4, 16, 1, &opts), name);
+	btf__free(btf);
+	return map;
+}
 
-	prog = (int)have(t, bstats_load_btf(&(struct bstats_load){.type = BPF_PROG_TYPE_SCHED_CLS},
-					    "__sk_buff", funcs, 2, code, INSN_COUNT(code)),
-			 "a program with a timer");
+/* A program and its callback, which counts itself in @map: five runs ask for five callbacks. */
+static void five_callbacks(struct btest *t, const struct bpf_insn *code, size_t count,
+			   unsigned int callback_at, int map)
+{
+	const struct bstats_func funcs[] = {
+		{.name = "stats_main", .global = true, .takes_ctx = true},
+		{.name = "stats_callback", .insn_off = callback_at},
+	};
+	const struct bstats_load l = {.type = BPF_PROG_TYPE_SCHED_CLS};
+	const struct scene s = {.map = map};
+	int prog, fd;
+
+	prog = (int)need(t, bstats_load_btf(&l, "__sk_buff", funcs, 2, code, count),
+			 "a program with a callback");
 	fd = must_open(t);
 	for (int i = 0; i < 5; i++) {
 		must_run(t, prog, 1);
-		for (int ms = 0; ms < 2000; ms++) {
-			if (own_count(t, &(struct scene){.map = count}) > (__u64)i)
-				break;
+		for (int ms = 0; ms < 2000 && own_count(t, &s) <= (__u64)i; ms++)
 			sleep_ms(1);
-		}
 	}
+	/* What counted a callback would do so at its end. */
+	sleep_ms(5);
 	close(fd);
-	expect_eq(t, 5, (long long)own_count(t, &(struct scene){.map = count}),
-		  "callbacks of the timer");
+	expect_eq(t, 5, (long long)own_count(t, &s), "callbacks");
 	expect_eq(t, 5, (long long)must_info(t, prog).run_cnt,
-		  "run_cnt of a program that ran 5 times and whose timer fired 5 times");
-	btf__free(btf);
+		  "run_cnt of a program that ran 5 times, and whose callback ran 5 times");
+}
+
+#define COUNT_IN(map) \
+	I_LD_VALUE(R1, map, 0), I_MOV(R2, 1), I_ATOMIC_ADD64(R1, R2, 0), I_MOV(R0, 0), I_EXIT()
+
+static void timer(struct btest *t)
+{
+	int count = (int)need(t, bstats_array(8), "a map"), timers = opaque_map(t, "bpf_timer");
+	const struct bpf_insn code[] = {
+		I_ST(BPF_W, R10, -4, 0),
+		I_LD_MAP(R1, timers),
+		I_MOVR(R2, R10),
+		I_ADD(R2, -4),
+		I_CALL(BPF_FUNC_map_lookup_elem),
+		I_JEQ(R0, 0, 14),
+		I_MOVR(R6, R0),
+		I_MOVR(R1, R6),
+		I_LD_MAP(R2, timers),
+		I_MOV(R3, 1 /* CLOCK_MONOTONIC */),
+		I_CALL(BPF_FUNC_timer_init),
+		I_MOVR(R1, R6),
+		I_LD_FUNC(R2, 8),
+		I_CALL(BPF_FUNC_timer_set_callback),
+		I_MOVR(R1, R6),
+		I_MOV(R2, 1000),
+		I_MOV(R3, 0),
+		I_CALL(BPF_FUNC_timer_start),
+		I_MOV(R0, 0),
+		I_EXIT(),
+		COUNT_IN(count),
+	};
+
+	five_callbacks(t, code, INSN_COUNT(code), 23, count);
+}
+
+static void workqueue(struct btest *t)
+{
+	int count = (int)need(t, bstats_array(8), "a map"), queues = opaque_map(t, "bpf_wq");
+	int init = (int)need(t, bstats_btf_id("bpf_wq_init", BTF_KIND_FUNC), "bpf_wq_init");
+	int start = (int)need(t, bstats_btf_id("bpf_wq_start", BTF_KIND_FUNC), "bpf_wq_start");
+	int set = bstats_btf_id("bpf_wq_set_callback", BTF_KIND_FUNC);
+
+	/* With the program as an argument that the caller names, until 6.19. */
+	if (set < 0)
+		set = (int)need(t, bstats_btf_id("bpf_wq_set_callback_impl", BTF_KIND_FUNC),
+				"bpf_wq_set_callback_impl");
+	const struct bpf_insn code[] = {
+		I_ST(BPF_W, R10, -4, 0),
+		I_LD_MAP(R1, queues),
+		I_MOVR(R2, R10),
+		I_ADD(R2, -4),
+		I_CALL(BPF_FUNC_map_lookup_elem),
+		I_JEQ(R0, 0, 15),
+		I_MOVR(R6, R0),
+		I_MOVR(R1, R6),
+		I_LD_MAP(R2, queues),
+		I_MOV(R3, 0),
+		I_CALL_KERNEL(init),
+		I_MOVR(R1, R6),
+		I_LD_FUNC(R2, 9),
+		I_MOV(R3, 0),
+		I_MOV(R4, 0),
+		I_CALL_KERNEL(set),
+		I_MOVR(R1, R6),
+		I_MOV(R2, 0),
+		I_CALL_KERNEL(start),
+		I_MOV(R0, 0),
+		I_EXIT(),
+		COUNT_IN(count),
+	};
+
+	five_callbacks(t, code, INSN_COUNT(code), 24, count);
 }
 
 /* ---- recursion ---- */
@@ -997,9 +1139,9 @@ static void recursion(struct btest *t)
 	"never "                                                                               \
 	"counts while off, is frozen then, and goes on from there"
 
-#define TEST_RUN(NAME, TYPE, ...)                                                                  \
-	static const struct kind k_##NAME = {.type = BPF_PROG_TYPE_##TYPE, .provoke = run_packet,  \
-					     __VA_ARGS__}
+#define TEST_RUN(NAME, TYPE, ...)             \
+	static const struct kind k_##NAME = { \
+		.type = BPF_PROG_TYPE_##TYPE, .runs = 1, .provoke = run_packet, __VA_ARGS__}
 
 TEST_RUN(socket_filter, SOCKET_FILTER);
 TEST_RUN(sched_cls, SCHED_CLS);
@@ -1011,22 +1153,42 @@ TEST_RUN(lwt_out, LWT_OUT);
 TEST_RUN(lwt_xmit, LWT_XMIT);
 TEST_RUN(flow_dissector, FLOW_DISSECTOR);
 
+static const struct kind k_xdp_live = {
+	.type = BPF_PROG_TYPE_XDP,
+	.ret = 1,
+	.runs = 1,
+	.provoke = run_live,
+};
 static const struct kind k_netfilter = {
-	.type = BPF_PROG_TYPE_NETFILTER_, .attach_type = BPF_NETFILTER_, .ret = 1,
+	.type = BPF_PROG_TYPE_NETFILTER_,
+	.attach_type = BPF_NETFILTER_,
+	.ret = 1,
+	.runs = 1,
 	.provoke = run_packet,
 };
 static const struct kind k_sk_lookup = {
-	.type = BPF_PROG_TYPE_SK_LOOKUP, .attach_type = BPF_SK_LOOKUP, .ret = 1,
+	.type = BPF_PROG_TYPE_SK_LOOKUP,
+	.attach_type = BPF_SK_LOOKUP,
+	.ret = 1,
+	.runs = 1,
 	.provoke = run_sk_lookup,
 };
 static const struct kind k_raw_tp_run = {
-	.type = BPF_PROG_TYPE_RAW_TRACEPOINT, .provoke = run_ctx,
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.runs = 1,
+	.provoke = run_ctx,
 };
 static const struct kind k_syscall = {
-	.type = BPF_PROG_TYPE_SYSCALL, .flags = BPF_F_SLEEPABLE, .provoke = run_ctx,
+	.type = BPF_PROG_TYPE_SYSCALL,
+	.flags = BPF_F_SLEEPABLE,
+	.runs = 1,
+	.provoke = run_ctx,
 };
 static const struct kind k_struct_ops = {
-	.type = BPF_PROG_TYPE_STRUCT_OPS, .func = "bpf_dummy_ops", .member = "test_1",
+	.type = BPF_PROG_TYPE_STRUCT_OPS,
+	.func = "bpf_dummy_ops",
+	.member = "test_1",
+	.runs = 1,
 	.provoke = run_struct_ops,
 };
 static const struct kind k_raw_tp = {
@@ -1058,29 +1220,79 @@ static const struct kind k_perf_event = {
 	.type = BPF_PROG_TYPE_PERF_EVENT, .attach = attach_faults, .provoke = fault_n,
 };
 static const struct kind k_fentry = {
-	.type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FENTRY, .func = "bpf_fentry_test1",
-	.attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FENTRY,
+	.func = "bpf_fentry_test1",
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_bare,
 };
 static const struct kind k_fexit = {
-	.type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FEXIT, .func = "bpf_fentry_test1",
-	.attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FEXIT,
+	.func = "bpf_fentry_test1",
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_bare,
 };
 static const struct kind k_fmod_ret = {
-	.type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_MODIFY_RETURN,
-	.func = "bpf_modify_return_test", .attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_MODIFY_RETURN,
+	.func = "bpf_modify_return_test",
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_bare,
 };
 static const struct kind k_fentry_s = {
-	.type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FENTRY, .flags = BPF_F_SLEEPABLE,
-	.func = "bpf_fentry_test1", .attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FENTRY,
+	.flags = BPF_F_SLEEPABLE,
+	.func = "bpf_fentry_test1",
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_bare,
 };
 static const struct kind k_fexit_s = {
-	.type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FEXIT, .flags = BPF_F_SLEEPABLE,
-	.func = "bpf_fentry_test1", .attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FEXIT,
+	.flags = BPF_F_SLEEPABLE,
+	.func = "bpf_fentry_test1",
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_bare,
 };
-/* The program counts itself at entry and at exit, and so does the kernel. */
+/* It runs at entry and at exit. */
 static const struct kind k_fsession = {
-	.type = BPF_PROG_TYPE_TRACING, .enumerator = "BPF_TRACE_FSESSION",
-	.func = "bpf_fentry_test1", .attach = attach_trace, .provoke = run_bare,
+	.type = BPF_PROG_TYPE_TRACING,
+	.enumerator = "BPF_TRACE_FSESSION",
+	.func = "bpf_fentry_test1",
+	.attach = attach_trace,
+	.runs = 2,
+	.stays = true,
+	.provoke = run_bare,
+};
+static const struct kind k_fentry_bpf = {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FENTRY,
+	.setup = setup_target,
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_target,
+};
+static const struct kind k_fexit_bpf = {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach_type = BPF_TRACE_FEXIT,
+	.setup = setup_target,
+	.attach = attach_trace,
+	.runs = 1,
+	.stays = true,
+	.provoke = run_target,
 };
 static const struct kind k_lsm = {
 	.type = BPF_PROG_TYPE_LSM, .attach_type = BPF_LSM_MAC, .func = "bpf_lsm_file_open",
@@ -1105,6 +1317,15 @@ static const struct kind k_socket = {
 static const struct kind k_xdp_veth = {
 	.type = BPF_PROG_TYPE_XDP, .attach_type = BPF_XDP, .ret = 1, .setup = setup_veth,
 	.attach = attach_xdp, .provoke = packets_n,
+};
+static const struct kind k_xdp_generic = {
+	.type = BPF_PROG_TYPE_XDP,
+	.attach_type = BPF_XDP,
+	.ret = 1,
+	.setup = setup_veth,
+	.attach = attach_xdp,
+	.link_flags = XDP_FLAGS_SKB_MODE,
+	.provoke = packets_n,
 };
 static const struct kind k_tc_veth = {
 	.type = BPF_PROG_TYPE_SCHED_CLS, .setup = setup_veth, .attach = attach_tc,
@@ -1146,12 +1367,23 @@ static const char not_alone[] =
 static const char is_exact[] = "run_cnt is exactly the number of runs";
 
 static const struct btest_case cases[] = {
-	{ .name = "exact", .rule = is_exact, .run = exact },
-	{ .name = "four-cpus", .rule = is_exact, .run = four_cpus, .tags = "smp" },
+	{.name = "exact", .rule = is_exact, .run = exact},
+	{.name = "four-cpus",
+	 .rule = is_exact,
+	 .run = four_cpus,
+	 .data = &k_socket_filter,
+	 .tags = "smp"},
+	{.name = "four-cpus-trampoline",
+	 .rule = is_exact,
+	 .run = four_cpus,
+	 .data = &k_fentry,
+	 .needs = BH_FENTRY_KERNEL,
+	 .tags = "smp,trampoline"},
 	KIND("socket-filter", socket_filter, "test_run"),
 	KIND("sched-cls", sched_cls, "test_run"),
 	KIND("sched-act", sched_act, "test_run"),
 	KIND("xdp", xdp, "test_run"),
+	KIND("xdp-live-frames", xdp_live, "test_run", .needs = BH_XDP_LIVE_FRAMES),
 	KIND("cgroup-skb", cgroup_skb, "test_run"),
 	KIND("lwt-in", lwt_in, "test_run"),
 	KIND("lwt-out", lwt_out, "test_run"),
@@ -1178,6 +1410,8 @@ static const struct btest_case cases[] = {
 	KIND("fexit-sleepable", fexit_s, "trampoline,sleepable",
 	     .needs = BH_SLEEPABLE_FENTRY | BH_SLEEPABLE_COUNTED),
 	KIND("fsession", fsession, "trampoline", .needs = BH_FSESSION),
+	KIND("fentry-bpf", fentry_bpf, "trampoline", .needs = BH_FENTRY_BPF),
+	KIND("fexit-bpf", fexit_bpf, "trampoline", .needs = BH_FENTRY_BPF),
 	KIND("lsm", lsm, "trampoline", .needs = BH_LSM),
 	KIND("lsm-sleepable", lsm_s, "trampoline,sleepable",
 	     .needs = BH_LSM | BH_SLEEPABLE_COUNTED),
@@ -1185,6 +1419,7 @@ static const struct btest_case cases[] = {
 	KIND("iter-sleepable", iter_s, "tracing,sleepable", .needs = BH_ITER),
 	KIND("socket", socket, "net"),
 	KIND("xdp-veth", xdp_veth, "net", .needs = BH_NET_NS),
+	KIND("xdp-generic", xdp_generic, "net", .needs = BH_NET_NS),
 	KIND("tc-veth", tc_veth, "net", .needs = BH_NET_NS),
 	KIND("cgroup-egress", cgroup_egress, "cgroup", .needs = BH_NET_NS),
 	KIND("cgroup-sock", cgroup_sock, "cgroup", .needs = BH_NET_NS),
@@ -1192,15 +1427,24 @@ static const struct btest_case cases[] = {
 	KIND("sock-ops", sock_ops, "cgroup", .needs = BH_NET_NS),
 	KIND("cgroup-sockopt", cgroup_sockopt, "cgroup", .needs = BH_NET_NS),
 	KIND("cgroup-sysctl", cgroup_sysctl, "cgroup", .needs = BH_NET_NS),
-	{ .name = "tail-call", .rule = not_alone, .run = tail_call, .tags = "not-counted" },
-	{ .name = "subprogram", .rule = not_alone, .run = subprograms, .tags = "not-counted" },
-	{ .name = "freplace", .rule = not_alone, .run = replaced, .tags = "not-counted" },
-	{ .name = "timer", .rule = "callbacks of timers are not counted", .run = timer,
-	  .needs = BH_TIMER, .tags = "not-counted" },
-	{ .name = "recursion",
-	  .rule = "recursion_misses counts runs that the recursion guard skips, switch on or off",
-	  .run = recursion, .needs = BH_FENTRY_KERNEL | BH_RECURSION_MISSES,
-	  .tags = "trampoline" },
+	{.name = "tail-call", .rule = not_alone, .run = tail_call, .tags = "not-counted"},
+	{.name = "subprogram", .rule = not_alone, .run = subprograms, .tags = "not-counted"},
+	{.name = "freplace", .rule = not_alone, .run = replaced, .tags = "not-counted"},
+	{.name = "timer",
+	 .rule = "callbacks of timers are not counted",
+	 .run = timer,
+	 .needs = BH_TIMER,
+	 .tags = "not-counted"},
+	{.name = "workqueue",
+	 .rule = "callbacks of work queues are not counted",
+	 .run = workqueue,
+	 .needs = BH_WORKQUEUE,
+	 .tags = "not-counted,sleepable"},
+	{.name = "recursion",
+	 .rule = "recursion_misses counts runs that the recursion guard skips, switch on or off",
+	 .run = recursion,
+	 .needs = BH_FENTRY_KERNEL | BH_RECURSION_MISSES,
+	 .tags = "trampoline"},
 	{},
 };
 
