@@ -224,7 +224,7 @@ start_waiting() {
 
 	for signal in INT TERM; do
 		start_waiting
-		# bash starts what runs in the background with SIGINT ignored; the runner changes it.
+		# bash starts background jobs with SIGINT ignored; the runner changes that.
 		kill -"$signal" "$PIDS"
 		rc=0
 		wait "$PIDS" || rc=$?

@@ -233,6 +233,34 @@ not ok 1 one/a'
 	remarks '# 4 passed, 2 failed, 0 skipped'
 }
 
+@test "subtests of subtests: the status of a program that prints them counts, too" {
+	put one/a.bats <<-'EOF'
+	load ../lib/common
+	program() { printf '%s\n' "${@:2}"; return "$1"; }
+	TEST "lies" { ktap_run program 1 1..1 'ok 1 p'; }
+	TEST "dies" { ktap_run program 137 1..1 'ok 1 p'; }
+	TEST "skips" { ktap_run program 4 1..1 'ok 1 p # SKIP no PMU'; }
+	TEST "cannot run" { ktap_run program 4 '1..0 # SKIP not root'; }
+	EOF
+	runs 1 'KTAP version 1
+1..1
+  KTAP version 1
+  1..4
+    1..1
+    ok 1 p
+  not ok 1 lies
+    1..1
+    ok 1 p
+  not ok 2 dies
+    1..1
+    ok 1 p # SKIP no PMU
+  ok 3 skips # SKIP all of it was skipped
+  ok 4 cannot run # SKIP not root
+not ok 1 one/a'
+	remarks '# program: exit status 137'
+	remarks '# 2 passed, 2 failed, 2 skipped'
+}
+
 @test "a file that hangs is ended; what a test leaves behind does not hold the run" {
 	put one/suite <<<'program hang leave'
 	put one/hang <<-'EOF'

@@ -54,24 +54,27 @@ in_lab() {
 # Runs a program that prints KTAP as part of a test: its results become subtests, and the test fails
 # or skips as the program does.
 ktap_run() { # PROGRAM [ARG...]
-	local line rc=0
+	local line rc=0 why="all of it was skipped"
 
 	while IFS= read -r line; do
 		case $line in
 		$'\001status '*) rc=${line#* } ;;
 		'TAP version '*) printf '  KTAP version 1\n' >&3 ;;
+		# That is all there is: no subtests, but the reason of a skip.
+		'1..0 # SKIP '*) why=${line#*SKIP } ;;
 		'KTAP version '* | 'ok '* | 'not ok '* | '#'* | ' '* | [0-9]*..[0-9]*)
 			printf '  %s\n' "$line" >&3
 			;;
 		?*) printf '  # %s\n' "$line" >&3 ;;
 		esac
 	done < <(
-		"$@" 2>&1 3>&-
-		printf '\n\001status %d\n' $?
+		# bats ends a shell at the first command that fails.
+		"$@" 2>&1 3>&- || rc=$?
+		printf '\n\001status %d\n' "$rc"
 	)
 	case $rc in
 	0) ;;
-	4) skip "all of it was skipped" ;;
+	4) skip "$why" ;;
 	*) fail "${1##*/}: exit status $rc" ;;
 	esac
 }
