@@ -82,6 +82,9 @@ expected: &quot;yes&quot;
     - results.ktap
 - name: "/a/x/fails"
   result: fail
+  note:
+    - "rule: 1 < 2"
+    - "expected: \"yes\""
   log:
     - results.ktap
 - name: "/a/x/known"
@@ -96,6 +99,8 @@ expected: &quot;yes&quot;
     - results.ktap
 - name: "/a/x/with subtests/q"
   result: fail
+  note:
+    - "why"
   log:
     - results.ktap
 - name: "/a/y"
@@ -110,10 +115,14 @@ expected: &quot;yes&quot;
     - results.ktap
 - name: "/a/short"
   result: fail
+  note:
+    - "planned 2 tests, got 1"
   log:
     - results.ktap
 - name: "/a/dead"
   result: fail
+  note:
+    - "exit status 1, and no result"
   log:
     - results.ktap'
 }
@@ -121,7 +130,10 @@ expected: &quot;yes&quot;
 @test "results that end too early are a failure, and so are none" {
 	run -0 "$CONVERT" tmt < <(head -n 7 in)
 	same '- name: "/the results end too early"
-  result: fail'
+  result: fail
+  note:
+    - "planned 4, got 0"
+    - "a/x.bats"'
 	run -0 "$CONVERT" junit </dev/null
 	[[ $output == *'tests="1" failures="1" '*'planned 0, got 0'* ]] || fail "$output"
 }
@@ -145,6 +157,65 @@ expected: &quot;yes&quot;
 @test "wrong usage" {
 	run -2 "$CONVERT"
 	run -2 "$CONVERT" html <in
+}
+
+# Those who run selftests/stats from outside, with a suite made up here.
+outside() { # DIRECTORY
+	mkdir -p "$1/stats" "$1/lib" data
+	cp "$TESTDIR/lib/"{ktap-formatter,ktap-convert,common.bash} "$1/lib/"
+	cp "$TESTDIR/stats/"{ksft_runner.sh,tmt.sh} "$1/stats/"
+	sed 's/^TEST /@test /' >"$1/stats/stats.bats"
+	# What tells that it has been built.
+	printf '#!/bin/sh\n' >"$1/stats/refcount"
+	chmod +x "$1/stats/refcount"
+}
+
+@test "kselftest: exit statuses 0 passed, 1 failed, 4 skipped" {
+	outside t <<<'TEST "p" { true; }'
+	cd t/stats
+	# As the kernel's runner calls it for a file that cannot be executed.
+	run -0 ./ksft_runner.sh ./stats.bats
+	[[ $output == *'ok 1 p'* ]] || fail "$output"
+	sed 's/^TEST /@test /' >stats.bats <<-'EOF'
+	load ../lib/common
+	TEST "p" { true; }
+	TEST "f" { ktap_run bash -c "printf '%s\n' 1..2 'ok 1 x' 'not ok 2 y'; exit 1"; }
+	EOF
+	run -1 ./ksft_runner.sh ./stats.bats
+	sed 's/^TEST /@test /' >stats.bats <<-'EOF'
+	load ../lib/common
+	TEST "s" { ktap_run bash -c "echo '1..0 # SKIP not root'; exit 4"; }
+	TEST "all" { ktap_run bash -c "printf '%s\n' 1..1 'ok 1 x # SKIP no veth'; exit 4"; }
+	EOF
+	run -4 ./ksft_runner.sh ./stats.bats
+	[[ $output == *'ok 1 s # SKIP not root'* ]] || fail "$output"
+	# Where there is no bats, and where it was not installed whole.
+	run -4 env PATH="$BATS_TEST_TMPDIR" "$BASH" ./ksft_runner.sh ./stats.bats
+	[[ $output == *'1..0 # SKIP needs bats'* ]] || fail "$output"
+	rm ../lib/ktap-formatter
+	run -4 ./ksft_runner.sh ./stats.bats
+	[[ $output == *'1..0 # SKIP needs ktap-formatter'* ]] || fail "$output"
+}
+
+@test "tmt: the suite leaves results.yaml and the log where tmt looks" {
+	outside t <<-'EOF'
+	TEST "p" { true; }
+	TEST "f" { echo the reason; false; }
+	TEST "s" { skip "no PMU"; }
+	EOF
+	cd t/stats
+	TMT_TEST_DATA=$BATS_TEST_TMPDIR/data run -0 ./tmt.sh
+	cd ../../data
+	output=$(grep -A1 name: results.yaml | grep -v '^--')
+	same '- name: "/p"
+  result: pass
+- name: "/f"
+  result: fail
+- name: "/s"
+  result: skip'
+	grep -qx '    - results.ktap' results.yaml
+	grep -qx 'not ok 2 f' results.ktap
+	run -1 env -u TMT_TEST_DATA ../t/stats/tmt.sh
 }
 
 # A suite made up here, with the runner beside it.
