@@ -98,18 +98,25 @@ static int statistics_floor(struct floor *f, int fd, struct errmsg *err)
 	return 0;
 }
 
-static int measure_statistics(struct result *r, const struct cost_meter *meter, int fd)
+static int measure_statistics(struct result *r, const struct cost_meter *meter,
+			      const struct ctx *ctx, int fd)
 {
-	int sw, rc;
+	struct stats_switch sw = {.proc_root = ctx->proc_root};
+	const char *end;
+	int rc;
 
-	sw = stats_switch__hold(&r->why);
-	if (sw < 0)
-		return sw;
+	rc = stats_switch__open(&sw, &r->why);
+	if (rc)
+		return rc;
+	if (sw.how != STATS_SWITCH_FD)
+		note(ctx, "the switch of the statistics is %s", stats_switch__how(&sw));
 	rc = cost__measure(&r->with, meter, fd, 1, &r->why)
 		     ?: statistics_floor(&r->floor, fd, &r->why);
 	r->metric[0] = "run_time_ns";
 	r->unit[0] = "ns";
-	close(sw);
+	end = stats_switch__close(&sw);
+	if (end)
+		note(ctx, "%s", end);
 	return rc;
 }
 
@@ -291,7 +298,7 @@ int cmd_calibrate(struct ctx *ctx)
 				   methods[i].sample ? methods[i].sample : 1, ctx->err);
 		if (rc)
 			goto cleanup;
-		rc = methods[i].statistics ? measure_statistics(r, &meter, fd)
+		rc = methods[i].statistics ? measure_statistics(r, &meter, ctx, fd)
 					   : measure_profiling(r, &methods[i], &meter, ctx, fd);
 		if (rc)
 			floor__free(&r->floor);

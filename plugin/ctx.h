@@ -16,6 +16,7 @@ struct ctx {
 	FILE *out;		/* results, and nothing else */
 	FILE *msg;		/* notes for people: stderr */
 	const char *sysfs_root; /* "/sys" */
+	const char *proc_root;	/* "/proc" */
 	/* The words after the command, up to "--", and those after it (NULL: there was no "--"). */
 	int argc;
 	char **argv;

@@ -184,6 +184,7 @@ int main(int argc, char **argv)
 		.out = stdout,
 		.msg = stderr,
 		.sysfs_root = "/sys",
+		.proc_root = "/proc",
 		.err = &err,
 	};
 	bool show_version = false, show_help = false;
