@@ -19,6 +19,14 @@ __u64 wait__now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+/* nohup(1): whoever wants to outlive the terminal shall. */
+static bool is_ignored(int signal)
+{
+	struct sigaction action;
+
+	return !sigaction(signal, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
 int wait__open(struct wait *w)
 {
 	sigset_t mask;
@@ -29,7 +37,8 @@ int wait__open(struct wait *w)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&mask, SIGHUP);
 	sigaddset(&mask, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &mask, &w->old_mask))
 		return -errno;

@@ -27,7 +27,8 @@ enum wait_event {
 	WAIT_END,      /* the duration is over, the command has ended, or a signal came */
 };
 
-/* Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for the process. Negative errno. */
+/* Blocks SIGINT, SIGTERM, SIGHUP (unless it is ignored) and SIGCHLD for the process. Negative
+ * errno. */
 int wait__open(struct wait *w);
 /* The measurement begins now. @duration_ns, @interval_ns: 0 for none. */
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child);
