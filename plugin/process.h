@@ -12,6 +12,7 @@ struct process {
 	pid_t pid;
 	char comm[64];
 	bool has_fds;	  /* false: a kernel thread, or a zombie */
+	bool first_ended; /* its first thread, while others go on */
 	unsigned threads; /* 0: not known */
 	__u64 started_ns; /* CLOCK_REALTIME; 0: not known. The kernel keeps it in ticks of 10 ms. */
 	char *cgroup;	  /* its path below the root of the hierarchy; NULL: not known */
@@ -21,19 +22,21 @@ struct process {
 	char *container;  /* its id, or its name where that is what the runtime uses */
 };
 
-/* Reads pid, comm, has_fds, threads and started_ns of /proc/PID/stat. Returns 0 or a negative errno:
+/* Reads /proc/PID/stat: all but the cgroup and the container. Returns 0 or a negative errno:
  * -ENOENT or -ESRCH when the process is gone, or hidden. */
 int process__read_stat(struct process *p, const char *proc_root, pid_t pid);
 
-/* The cgroup and the container as well. What is gone meanwhile is not known, and no error. -ENOMEM */
+/* The cgroup and the container. They are not known if the process is gone meanwhile, which is no
+ * error. Returns 0 or -ENOMEM. */
 int process__read_cgroup(struct process *p, const char *proc_root);
 
 void process__free(struct process *p);
 
 /*
  * The container that a cgroup path belongs to, by the names that runtimes give to cgroups: docker,
- * podman, CRI-O, containerd, LXC, systemd-nspawn, and pods of Kubernetes. The id into @id. *@runtime
- * is NULL where only an id can be seen. False if it is none: the monitor of a container is not in it.
+ * podman, CRI-O, containerd, LXC, systemd-nspawn, and pods of Kubernetes. Its id into @id.
+ * *@runtime is NULL where only an id can be seen. False if it is none; the monitor of a container
+ * is not in it.
  */
 bool process__container(const char *cgroup, const char **runtime, char *id, size_t size);
 
