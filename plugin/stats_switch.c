@@ -14,8 +14,8 @@
 /*
  * Several bpfcost can use the sysctl at the same time, and the first to end must not switch off
  * what another one measures with. They agree by locks on the sysctl's file, which the kernel drops
- * with the process: the byte DUTY is locked (shared) by each of them for as long as the sysctl is at
- * 1 because of them, GUARD while one of them looks and changes.
+ * with the process: the byte DUTY is locked (shared) by each of them for as long as the sysctl is
+ * at 1 because of them, GUARD while one of them looks and changes.
  */
 enum { DUTY, GUARD };
 
@@ -104,6 +104,16 @@ static bool others_have(int fd, int byte)
 	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
+bool stats_switch__sysctl_is_ours(const char *proc_root)
+{
+	int fd = open_sysctl(proc_root, O_RDONLY);
+	bool ours = fd >= 0 && others_have(fd, DUTY);
+
+	if (fd >= 0)
+		close(fd);
+	return ours;
+}
+
 static int take_guard(int fd)
 {
 	const struct timespec pause = {.tv_nsec = GUARD_WAIT_NS};
@@ -122,6 +132,7 @@ static int take_guard(int fd)
 static int hold_sysctl(struct stats_switch *s)
 {
 	int fd, rc, value = 0;
+	sigset_t mask;
 
 	fd = above_standard(open_sysctl(s->proc_root, O_RDWR));
 	if (fd < 0)
@@ -141,6 +152,9 @@ static int hold_sysctl(struct stats_switch *s)
 	if (rc)
 		goto fail;
 	lock_byte(fd, GUARD, F_UNLCK);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
 	s->how = STATS_SWITCH_SYSCTL;
 	s->set = true;
 	s->lock = fd;
@@ -157,7 +171,7 @@ static int hold_fd(void)
 	return fd < 0 ? -errno : above_standard(fd);
 }
 
-/* Held by somebody else: seen by a run of ours, or, where we may not run anything, by the sysctl. */
+/* Held by somebody else: seen by a run of ours or, where we may not run anything, by the sysctl. */
 static bool is_on(const struct stats_switch *s)
 {
 	int value = 0;
@@ -277,6 +291,7 @@ const char *stats_switch__close(struct stats_switch *s)
 	if (s->set) {
 		text = let_go_of_sysctl(s->lock);
 		close(s->lock); /* and the locks with it */
+		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	}
 	s->held = s->set = false;
 	s->fd = s->lock = -1;

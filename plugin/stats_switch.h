@@ -2,6 +2,7 @@
 #ifndef BPFCOST_STATS_SWITCH_H
 #define BPFCOST_STATS_SWITCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "errmsg.h"
@@ -30,13 +31,15 @@ struct stats_switch {
 	bool set; /* STATS_SWITCH_SYSCTL: the sysctl was 0, and was set by us (or by a bpfcost that
 		     is still running): whoever of us is the last sets it back */
 	int lock; /* then: the open sysctl, with our locks */
+	sigset_t old_mask;
 };
 
 /*
  * Holds the switch on until stats_switch__close(). With STATS_SWITCH_FD that is also the end of the
- * process, however it comes; with STATS_SWITCH_SYSCTL and @set, a process that is killed leaves the
- * sysctl at 1, which its user wants to know (stats_switch__how()), and letting go takes
- * CAP_SYS_ADMIN. STATS_SWITCH_FOREIGN holds nothing.
+ * process, however it comes. With STATS_SWITCH_SYSCTL and @set, letting go takes CAP_SYS_ADMIN, and
+ * a process that is killed leaves the sysctl at 1, which its user wants to know
+ * (stats_switch__how()); SIGPIPE is blocked, and so comes when the sysctl has been set back.
+ * STATS_SWITCH_FOREIGN holds nothing.
  *
  * Returns 0 or a negative errno with a message: -EPERM without the right to do so, and it is off.
  */
@@ -57,8 +60,11 @@ const char *stats_switch__close(struct stats_switch *s);
  */
 int stats_switch__observe(bool *on, struct errmsg *err);
 
-/* What the sysctl says: 0 or 1 in *@value, which does not tell of those who hold fds. Returns 0 or a
+/* What the sysctl says, 0 or 1, in *@value. It does not tell of those who hold fds. Returns 0 or a
  * negative errno: -ENOENT where there is none (no /proc, kernels before 5.1). */
 int stats_switch__sysctl(const char *proc_root, int *value);
+
+/* Is a bpfcost running for which the sysctl was set to 1? */
+bool stats_switch__sysctl_is_ours(const char *proc_root);
 
 #endif
