@@ -5,6 +5,7 @@
  * What is not ours goes to bpftool, with the arguments as they came.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,9 @@ static const struct cmd cmds[] = {
 	{"prog", 1, "profile", 2, cmd_prog_profile},
 	/* bpftool: `m` is map. */
 	{"metric", 2, "list", 1, cmd_metric_list},
+	/* bpftool: `s` and `st` are struct_ops. */
+	{"stats", 3, "show", 1, cmd_stats_show},
+	{"stats", 3, "enable", 1, cmd_stats_enable},
 	/* bpftool: `c` is cgroup. */
 	{"calibrate", 2, NULL, 0, cmd_calibrate},
 	{}};
@@ -169,6 +173,25 @@ static int finish(struct ctx *ctx, int status)
 	return status;
 }
 
+/*
+ * Where a standard stream is closed, the next file that is opened would get its place, and what is
+ * printed. So the place is taken, by something that cannot be read or written as the stream would
+ * be: that is still an error. A command that we run finds the stream closed, as we did.
+ */
+static void fill_standard_fds(void)
+{
+	int fd, other;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		other = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+		/* It is the lowest that is free. */
+		if (other >= 0 && other != fd)
+			close(other);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	/* bpftool's, those that are its own affair included. */
@@ -259,6 +282,7 @@ int main(int argc, char **argv)
 	} else if (cmd) {
 		ctx.argc = n - (cmd->command ? 2 : 1);
 		ctx.argv += cmd->command ? 2 : 1;
+		fill_standard_fds();
 		status = cmd->fn(&ctx);
 	} else if (is_own_object(ctx.argv[0])) {
 		status = EXIT_USAGE;

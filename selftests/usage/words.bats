@@ -29,12 +29,19 @@ help_commands() { # "prog profile" as "prog:profile"
 	sed -nE 's/^ *bpfcost ([a-z]+)( ([a-z]+))?( .*)?$/\1:\3/p' "$T/help" | words
 }
 
-help_keywords() { # [func FUNC], [histogram], [by task]
-	keywords <"$T/help"
+help_commands_of() { # OBJECT
+	help_commands | sed -n "s/^$1://p" | words
 }
 
-keywords() {
-	grep -Eo '\[[a-z]+( [A-Za-z]+)?\]' | sed 's/^.\([a-z]*\).*/\1/' | words
+help_keywords() { # COMMAND: [func FUNC], [histogram], [by task]
+	keywords "$1" <"$T/help"
+}
+
+# Of the lines from "bpfcost COMMAND" to the next command.
+keywords() { # COMMAND
+	sed -nE "/bpfcost (\[OPTIONS\] )?$1( |\$)/,/^\$/p" |
+		awk '/bpfcost/ && n++ { exit } { print }' |
+		grep -Eo '\[[a-z]+( [A-Za-z]+)?\]' | sed 's/^.\([a-z]*\).*/\1/' | words
 }
 
 help_handles() {
@@ -63,8 +70,12 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 }
 
 @test "the help text says something" {
-	[[ $(help_commands) == calibrate:$'\n'metric:list$'\n'prog:profile ]]
-	[[ $(help_keywords) == by$'\n'duration$'\n'func$'\n'histogram$'\n'interval$'\n'sample ]]
+	[[ $(help_commands | tr '\n' ' ') == \
+		'calibrate: metric:list prog:profile stats:enable stats:show ' ]]
+	[[ $(help_keywords 'prog profile' | tr '\n' ' ') == \
+		'by duration func histogram interval sample ' ]]
+	[[ $(help_keywords 'stats enable' | tr '\n' ' ') == 'duration inherit ' ]]
+	[[ ! $(help_keywords 'stats show') ]]
 	[[ $(help_handles) == all$'\n'id$'\n'name$'\n'pinned$'\n'tag ]]
 	[[ $(help_options | wc -l) == 10 ]]
 	[[ $(help_metrics | wc -l) == 7 ]]
@@ -84,10 +95,16 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 		else
 			refuses "'$word' needs a value" prog profile pinned "$BPFFS/t/alu0" "$word"
 		fi
-	done < <(help_keywords)
+	done < <(help_keywords 'prog profile')
 	refuses "expected 'by task', got: 'by cpu'" prog profile pinned "$BPFFS/t/alu0" by cpu
 	for word in count repeat func2 intervals FUNC; do
 		refuses "unknown metric '$word'" prog profile pinned "$BPFFS/t/alu0" "$word" 1
+	done
+	while read -r word; do
+		refuses "'$word' needs a " stats enable "$word"
+	done < <(help_keywords 'stats enable')
+	for word in interval durations inherits fd ''; do
+		refuses "expected 'duration', 'inherit' or '--', got: '$word'" stats enable "$word"
 	done
 	while read -r word; do
 		[[ $word == all ]] || refuses "'$word' needs a value" prog profile "$word"
@@ -104,22 +121,25 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 
 @test "the man page has them" {
 	need_srcdir
-	local synopsis all word
+	local synopsis all word object command
 
 	synopsis=$(man_section SYNOPSIS | tr -d '*|')
 	equal commands <(help_commands) <(grep -Eo 'OPTIONS\] [a-z]+( [a-z]+)?' <<<"$synopsis" |
 		sed 's/.*\] //; s/$/:/; s/ \(.*\):/:\1/' | words)
-	equal keywords <(help_keywords) <(keywords <<<"$synopsis")
 	equal options <(help_options) <(man_section OPTIONS | grep -E '^-' |
 		grep -Eo -e '--?[A-Za-z]+' | words)
 	equal 'options in the synopsis' <(help_options) <(sed -n '/OPTIONS :=/,$p' <<<"$synopsis" |
 		grep -Eo -e '--?[A-Za-z]+' | words)
 	# Each keyword and command has a paragraph of its own.
-	equal 'keywords described' <(help_keywords) <(man_section 'prog profile' |
-		sed -nE 's/^\*\*([a-z]+)( task)?\*\*( \*[A-Z]+\*)?$/\1/p' | words)
 	while IFS=: read -r object command; do
-		[[ $(man_section "$object${command:+ $command}") ]] ||
-			fail "no section '$object $command'"
+		command=$object${command:+ $command}
+		[[ $(man_section "$command") ]] || fail "no section '$command'"
+		equal "keywords of $command" <(help_keywords "$command") \
+			<(keywords "$command" <<<"$synopsis")
+		equal "keywords described of $command" <(help_keywords "$command") <(
+			man_section "$command" |
+				sed -nE 's/^\*\*([a-z]+)( task)?\*\*( \*[A-Z]+\*)?$/\1/p' | words
+		)
 	done < <(help_commands)
 	all=$(man_section 'metric list')
 	while read -r word; do
@@ -132,13 +152,23 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 
 @test "the man page names the fields of the JSON output and the exit statuses" {
 	need_srcdir
-	local field text
+	local section file text field
 
-	text=$(man_section OUTPUT)
-	while read -r field; do
-		[[ $text == *"*$field*"* ]] || fail "no field '$field'"
-	done < <(grep -Eoh 'put\([a-z]+, "[a-z0-9_]+"' "$SRCDIR/plugin/view_json.c" |
-		sed 's/.*"\(.*\)"/\1/' | grep -vx time)
+	fields() { # FILE
+		grep -Eoh 'put(_[a-z]+)?\([a-z]+, "[a-z0-9_]+"' "$SRCDIR/plugin/$1" |
+			sed 's/.*"\(.*\)"/\1/' | words
+	}
+	while read -r file section; do
+		[[ $(fields "$file") ]] || fail "$file has no fields"
+		text=$(man_section "$section")
+		while read -r field; do
+			[[ $text == *"*$field*"* ]] || fail "no field '$field' in '$section'"
+		done < <(fields "$file" | grep -vx time)
+	done <<-EOF
+		view_json.c OUTPUT
+		stats_show.c stats show
+		stats_enable.c stats enable
+	EOF
 	[[ $(man_section 'prog profile') == *'*time*'* ]]
 }
 
@@ -156,20 +186,20 @@ completes() { # WORD...
 	# shellcheck source=plugin/bash-completion/bpfcost
 	source "$SRCDIR/plugin/bash-completion/bpfcost"
 	export BPFTOOL=/nonexistent
-	local object command
+	local object
 
 	equal objects <({ help_commands | sed 's/:.*//' && echo help; } | words) <(completes '')
-	while IFS=: read -r object command; do
-		equal "commands of $object" <(printf '%s\nhelp\n' "$command" | words) \
+	while read -r object; do
+		equal "commands of $object" <({ help_commands_of "$object" && echo help; } | words) \
 			<(completes "$object" '')
-	done < <(help_commands)
+	done < <(help_commands | sed 's/:.*//' | words)
 	equal options <(help_options) <(completes -)
 	equal options <(help_options) <(completes prog profile id 1 -)
 	equal handles <({ help_handles && echo help; } | words) <(completes prog profile '')
 	equal 'keywords and metrics' <(
 		{
 			help_handles
-			help_keywords
+			help_keywords 'prog profile'
 			echo --
 			"$BPFCOST" -j metric list |
 				jq -r '.[] | select(.available and .family != "pmu") | .metric'
@@ -178,6 +208,13 @@ completes() { # WORD...
 	[[ $(completes prog profile id 1 d) == duration* ]]
 	[[ $(completes prog profile id 1 -- '') == '' ]]
 	[[ $(completes -j prog profile id 1 dur) == duration ]]
+	equal 'keywords of stats enable' \
+		<({ help_keywords 'stats enable' && echo -- && echo help; } | words) \
+		<(completes stats enable '')
+	[[ $(completes stats enable duration '') == '' ]]
+	[[ $(completes stats enable duration 1 i) == inherit ]]
+	[[ $(completes stats enable inherit -- '') == '' ]]
+	[[ $(completes stats show '') == '' ]]
 }
 
 @test "completion offers programs" {
