@@ -485,6 +485,11 @@ static bool link_is(const char *proc_root, const char *path, const char *expecte
 	return !strcmp(target, expected);
 }
 
+bool process__is_nested(const char *proc_root)
+{
+	return !link_is(proc_root, "self/ns/pid", INITIAL_PID_NS);
+}
+
 int process__walk(struct process_walk *w)
 {
 	char self[16];
@@ -496,7 +501,7 @@ int process__walk(struct process_walk *w)
 	w->hidden = true; /* until process 1 is seen, which is in each pid namespace */
 	snprintf(self, sizeof(self), "%d", getpid());
 	w->same_pids = link_is(w->proc_root, "self", self);
-	w->nested = !link_is(w->proc_root, "self/ns/pid", INITIAL_PID_NS);
+	w->nested = process__is_nested(w->proc_root);
 	proc = opendir(w->proc_root);
 	if (!proc)
 		return -errno;

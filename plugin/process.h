@@ -40,6 +40,9 @@ void process__free(struct process *p);
  */
 bool process__container(const char *cgroup, const char **runtime, char *id, size_t size);
 
+/* Are we in a pid namespace other than that which the machine booted with, or is that not known? */
+bool process__is_nested(const char *proc_root);
+
 /* Walks through the open fds of all processes that /proc shows. */
 struct process_walk {
 	const char *proc_root;
