@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,11 +129,20 @@ static int take_guard(int fd)
 	return -EBUSY;
 }
 
+/* Returns whether it was not blocked before. */
+static bool change_sigpipe(int how)
+{
+	sigset_t mask, old;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGPIPE);
+	return !sigprocmask(how, &mask, &old) && !sigismember(&old, SIGPIPE);
+}
+
 /* Sets the sysctl to 1 if it is 0, and remembers that. */
 static int hold_sysctl(struct stats_switch *s)
 {
 	int fd, rc, value = 0;
-	sigset_t mask;
 
 	fd = above_standard(open_sysctl(s->proc_root, O_RDWR));
 	if (fd < 0)
@@ -152,9 +162,7 @@ static int hold_sysctl(struct stats_switch *s)
 	if (rc)
 		goto fail;
 	lock_byte(fd, GUARD, F_UNLCK);
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
+	s->unblock = change_sigpipe(SIG_BLOCK);
 	s->how = STATS_SWITCH_SYSCTL;
 	s->set = true;
 	s->lock = fd;
@@ -291,7 +299,8 @@ const char *stats_switch__close(struct stats_switch *s)
 	if (s->set) {
 		text = let_go_of_sysctl(s->lock);
 		close(s->lock); /* and the locks with it */
-		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+		if (s->unblock)
+			change_sigpipe(SIG_UNBLOCK);
 	}
 	s->held = s->set = false;
 	s->fd = s->lock = -1;

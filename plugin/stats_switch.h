@@ -2,7 +2,6 @@
 #ifndef BPFCOST_STATS_SWITCH_H
 #define BPFCOST_STATS_SWITCH_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "errmsg.h"
@@ -31,7 +30,7 @@ struct stats_switch {
 	bool set; /* STATS_SWITCH_SYSCTL: the sysctl was 0, and was set by us (or by a bpfcost that
 		     is still running): whoever of us is the last sets it back */
 	int lock; /* then: the open sysctl, with our locks */
-	sigset_t old_mask;
+	bool unblock; /* SIGPIPE, which was not blocked before */
 };
 
 /*
