@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -351,6 +353,26 @@ int bstats_holders(int except, char *buf, size_t size)
 	}
 	closedir(proc);
 	return holders;
+}
+
+int bstats_lock(void)
+{
+	/* The name is the lock. */
+	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = "\0bpf-stats-selftests"};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	for (int tries = 0; bind(fd, (struct sockaddr *)&addr, sizeof(addr)); tries++) {
+		int err = errno;
+
+		if (err != EADDRINUSE || tries == 600) {
+			close(fd);
+			return -err;
+		}
+		usleep(100000);
+	}
+	return fd;
 }
 
 int bstats_btf_id(const char *name, int kind)

@@ -89,6 +89,10 @@ int bstats_is_on(int observer_fd);
  * seen. */
 int bstats_holders(int except, char *buf, size_t size);
 
+/* Two tests that own the switch at once would see each other's fds: takes a lock, for which it waits
+ * a minute, and which is gone with its fd, or the process. The fd, or a negative errno. */
+int bstats_lock(void);
+
 /* The number of a type or function in the kernel's BTF, the value of an enumerator, the index of a
  * structure's member. */
 int bstats_btf_id(const char *name, int kind);

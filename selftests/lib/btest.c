@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -546,27 +545,6 @@ static int start_guardian(void)
 	_exit(0);
 }
 
-/* Two runs of the suite at once would see each other's fds. The name is the lock: it is gone with
- * the process, however that ends. */
-static int take_lock(void)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = "\0bpf-stats-selftests"};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -errno;
-	for (int tries = 0; bind(fd, (struct sockaddr *)&addr, sizeof(addr)); tries++) {
-		int err = errno;
-
-		if (err != EADDRINUSE || tries == 600) {
-			close(fd);
-			return -err;
-		}
-		sleep_ms(100);
-	}
-	return fd;
-}
-
 /* Why the suite cannot run here, or NULL. */
 static const char *why_not(struct runner *r, char *buf, size_t size)
 {
@@ -584,7 +562,7 @@ static const char *why_not(struct runner *r, char *buf, size_t size)
 		snprintf(buf, size, "no BPF_PROG_TEST_RUN: %s", strerror(-rc));
 		return buf;
 	}
-	r->lock = take_lock();
+	r->lock = bstats_lock();
 	if (r->lock < 0) {
 		snprintf(buf, size, "another run of this suite owns the switch (%s)",
 			 strerror(-r->lock));
