@@ -145,17 +145,15 @@ cleanup:
 	return rc;
 }
 
-int prog__open_id(struct prog *p, __u32 id, struct errmsg *err)
+int prog__fd_by_id(__u32 id, struct errmsg *err)
 {
 	char buf[128];
 	int fd, rc;
 
 	fd = bpf_prog_get_fd_by_id(id);
 	if (fd >= 0)
-		return prog__open_fd(p, fd, err);
+		return fd;
 	rc = -errno;
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
 	if (rc == -ENOENT)
 		return errmsg__fail(err, rc,
 				    "there is no program with id %u (ENOENT); "
@@ -168,6 +166,17 @@ int prog__open_id(struct prog *p, __u32 id, struct errmsg *err)
 				    id, errmsg__errno(rc, buf, sizeof(buf)));
 	return errmsg__fail(err, rc, "cannot open program %u: %s", id,
 			    errmsg__errno(rc, buf, sizeof(buf)));
+}
+
+int prog__open_id(struct prog *p, __u32 id, struct errmsg *err)
+{
+	int fd = prog__fd_by_id(id, err);
+
+	if (fd >= 0)
+		return prog__open_fd(p, fd, err);
+	memset(p, 0, sizeof(*p));
+	p->fd = -1;
+	return fd;
 }
 
 int progs__for_each_id(int (*fn)(__u32 id, void *data), void *data)
@@ -204,23 +213,21 @@ static int add(struct progs *progs, struct prog *p)
 }
 
 struct match {
-	enum prog_handle handle;
-	const char *name;
-	__u8 tag[8];
+	const struct prog_filter *filter;
 	struct progs *progs;
 	struct errmsg *err;
 	int found;
 };
 
-static bool matches(const struct match *m, const struct prog *p)
+static bool matches(const struct prog_filter *f, const struct prog *p)
 {
-	switch (m->handle) {
+	switch (f->handle) {
 	case PROG_ALL:
 		return true;
 	case PROG_TAG:
-		return !memcmp(m->tag, p->tag, sizeof(m->tag));
+		return !memcmp(f->tag, p->tag, sizeof(f->tag));
 	case PROG_NAME:
-		return !strcmp(m->name, p->name) || !strcmp(m->name, p->kname);
+		return !strcmp(f->word, p->name) || !strcmp(f->word, p->kname);
 	default:
 		return false;
 	}
@@ -238,7 +245,7 @@ static int match_id(__u32 id, void *data)
 		return 0;
 	if (rc)
 		return errmsg__fail(m->err, rc, "%s", tmp.text);
-	if (!matches(m, &p)) {
+	if (!matches(m->filter, &p)) {
 		prog__close(&p);
 		return 0;
 	}
@@ -323,36 +330,85 @@ static int parse_handle(const char *word, enum prog_handle *handle)
 	return -EINVAL;
 }
 
-int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *err)
+int prog_filter__parse(struct prog_filter *f, int *argc, char ***argv, struct errmsg *err)
 {
-	struct match m = {.progs = progs, .err = err};
 	unsigned long long id;
-	struct prog p = {.fd = -1};
-	struct errmsg tmp = {};
 	const char *word;
-	char buf[128];
-	int rc, fd;
 
+	memset(f, 0, sizeof(*f));
 	if (*argc < 1)
 		return errmsg__usage(err, "a program is missing: "
 					  "{ id ID | tag TAG | name NAME | pinned FILE } or all");
 	word = **argv;
-	if (parse_handle(word, &m.handle))
+	if (parse_handle(word, &f->handle))
 		return errmsg__usage(
 			err, "expected 'id', 'tag', 'name', 'pinned' or 'all', got: '%s'", word);
 	--*argc, ++*argv;
-	if (m.handle == PROG_ALL)
-		return find(&m);
+	if (f->handle == PROG_ALL)
+		return 0;
 	if (*argc < 1)
 		return errmsg__usage(err, "'%s' needs a value", word);
-	word = **argv;
+	f->word = **argv;
 	--*argc, ++*argv;
+	if (f->handle == PROG_ID) {
+		if (parse__number(f->word, 1, 0xffffffffULL, &id))
+			return errmsg__usage(err, "'%s' is not a program id", f->word);
+		f->id = id;
+	}
+	if (f->handle == PROG_TAG && parse_tag(f->word, f->tag))
+		return errmsg__usage(err, "'%s' is not a tag: 16 hexadecimal digits", f->word);
+	return 0;
+}
 
-	switch (m.handle) {
+int prog_filter__open_pinned(const struct prog_filter *f, struct errmsg *err)
+{
+	char buf[128];
+	int fd, rc;
+
+	fd = bpf_obj_get(f->word);
+	if (fd < 0) {
+		rc = -errno;
+		errmsg__errno(rc, buf, sizeof(buf));
+		if (rc == -EPERM)
+			return errmsg__fail(err, rc,
+					    "cannot open the pinned program '%s': %s; it "
+					    "needs CAP_BPF, for example: sudo",
+					    f->word, buf);
+		if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+			return errmsg__fail(err, rc, "cannot open the pinned program '%s': %s",
+					    f->word, buf);
+		/* What is not in a bpffs is EACCES, as is a file that may not be read. */
+		return errmsg__usage(err, "cannot open the pinned program '%s': %s%s", f->word, buf,
+				     rc == -EACCES ? "; is it a file of a bpf file system?" : "");
+	}
+	/* A map's info has other fields in the same bytes: ask what it is first. */
+	if (!is_prog(fd)) {
+		close(fd);
+		return errmsg__usage(err, "'%s' is pinned, but is not a program", f->word);
+	}
+	return fd;
+}
+
+int prog_filter__no_match(const struct prog_filter *f, struct errmsg *err)
+{
+	return errmsg__usage(err, "no loaded program has the %s '%s'",
+			     f->handle == PROG_TAG ? "tag" : "name", f->word);
+}
+
+int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *err)
+{
+	struct prog_filter f;
+	struct match m = {.filter = &f, .progs = progs, .err = err};
+	struct prog p = {.fd = -1};
+	struct errmsg tmp = {};
+	int rc, fd;
+
+	rc = prog_filter__parse(&f, argc, argv, err);
+	if (rc)
+		return rc;
+	switch (f.handle) {
 	case PROG_ID:
-		if (parse__number(word, 1, 0xffffffffULL, &id))
-			return errmsg__usage(err, "'%s' is not a program id", word);
-		rc = prog__open_id(&p, id, &tmp);
+		rc = prog__open_id(&p, f.id, &tmp);
 		/* Who names an id that is not there has given bad input. */
 		if (rc == -ENOENT)
 			return errmsg__usage(err, "%s", tmp.text);
@@ -360,43 +416,13 @@ int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *er
 			return errmsg__fail(err, rc, "%s", tmp.text);
 		break;
 	case PROG_PINNED:
-		fd = bpf_obj_get(word);
-		if (fd < 0) {
-			rc = -errno;
-			errmsg__errno(rc, buf, sizeof(buf));
-			if (rc == -EPERM)
-				return errmsg__fail(err, rc,
-						    "cannot open the pinned program '%s': %s; it "
-						    "needs CAP_BPF, for example: sudo",
-						    word, buf);
-			if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
-				return errmsg__fail(err, rc,
-						    "cannot open the pinned program '%s': %s", word,
-						    buf);
-			/* What is not in a bpffs is EACCES, as is a file that may not be read. */
-			return errmsg__usage(
-				err, "cannot open the pinned program '%s': %s%s", word, buf,
-				rc == -EACCES ? "; is it a file of a bpf file system?" : "");
-		}
-		/* A map's info has other fields in the same bytes: ask what it is first. */
-		if (!is_prog(fd)) {
-			close(fd);
-			return errmsg__usage(err, "'%s' is pinned, but is not a program", word);
-		}
-		rc = prog__open_fd(&p, fd, err);
+		fd = prog_filter__open_pinned(&f, err);
+		rc = fd < 0 ? fd : prog__open_fd(&p, fd, err);
 		break;
-	case PROG_TAG:
-		if (parse_tag(word, m.tag))
-			return errmsg__usage(err, "'%s' is not a tag: 16 hexadecimal digits", word);
-		rc = find(&m);
-		if (!rc)
-			return errmsg__usage(err, "no loaded program has the tag '%s'", word);
-		return rc;
 	default:
-		m.name = word;
 		rc = find(&m);
-		if (!rc)
-			return errmsg__usage(err, "no loaded program has the name '%s'", word);
+		if (!rc && f.handle != PROG_ALL)
+			return prog_filter__no_match(&f, err);
 		return rc;
 	}
 	if (rc)

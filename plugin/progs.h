@@ -37,6 +37,24 @@ struct progs {
 /* How the user names programs: PROG := { id ID | tag TAG | name NAME | pinned FILE } | all */
 enum prog_handle { PROG_ID, PROG_TAG, PROG_NAME, PROG_PINNED, PROG_ALL };
 
+/* One PROG, as the user wrote it. */
+struct prog_filter {
+	enum prog_handle handle;
+	__u32 id;
+	__u8 tag[8];
+	const char *word; /* the name, or the file; not owned */
+};
+
+/* Takes one PROG off the words: *@argc and *@argv move on. Words match by prefix, as in bpftool.
+ * Looks at no program. 0, or -EINVAL with @err. */
+int prog_filter__parse(struct prog_filter *f, int *argc, char ***argv, struct errmsg *err);
+
+/* Opens the program that is pinned as f->word. The fd, or a negative errno with @err. */
+int prog_filter__open_pinned(const struct prog_filter *f, struct errmsg *err);
+
+/* No program is like @f: bad input, said in @err. */
+int prog_filter__no_match(const struct prog_filter *f, struct errmsg *err);
+
 /* Takes one PROG off the words: *@argc and *@argv move on. Adds every program that matches to
  * @progs. Words match by prefix, as in bpftool. Returns the number of programs found (0 is
  * possible for `all` only), or a negative errno with @err. */
@@ -45,6 +63,8 @@ int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *er
 /* True if @word begins a PROG (in full: `i` is also the beginning of `instructions`). */
 bool progs__is_handle(const char *word);
 
+/* The fd of the program with this id; -ENOENT: there is none (any more). */
+int prog__fd_by_id(__u32 id, struct errmsg *err);
 /* Opens the program with this id. -ENOENT: there is none (any more). */
 int prog__open_id(struct prog *p, __u32 id, struct errmsg *err);
 /* Takes an fd over, also when it fails. */
