@@ -4,7 +4,6 @@
  * empty program, per run) and the added cost (by how much a run becomes slower).
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +36,7 @@ static const struct method {
 	{.name = "ns, sample 64", .metrics = {"ns"}, .sample = 64},
 };
 
-#define N_METHODS	   (sizeof(methods) / sizeof(methods[0]))
-#define STATISTICS_RUNS	   50
-#define STATISTICS_BATCHES 41
+#define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
 struct result {
 	struct floor floor;		 /* n_metrics 0: not measured */
@@ -47,56 +44,6 @@ struct result {
 	struct cost without, with;
 	struct errmsg why; /* why it could not be measured */
 };
-
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static int read_statistics(int fd, __u64 *ns, __u64 *runs)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	int rc;
-
-	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
-	*ns = info.run_time_ns;
-	*runs = info.run_cnt;
-	return rc;
-}
-
-/* run_time_ns / run_cnt of an empty program. */
-static int statistics_floor(struct floor *f, int fd, struct errmsg *err)
-{
-	char packet[64] = {};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
-		    .repeat = STATISTICS_RUNS);
-	double ns[STATISTICS_BATCHES];
-	__u64 t[2], n[2];
-	int i, rc;
-
-	f->value = calloc(1, sizeof(*f->value));
-	f->low = calloc(1, sizeof(*f->low));
-	f->high = calloc(1, sizeof(*f->high));
-	if (!f->value || !f->low || !f->high)
-		return errmsg__fail(err, -ENOMEM, "out of memory");
-	for (i = 0; i < STATISTICS_BATCHES; i++) {
-		rc = read_statistics(fd, &t[0], &n[0]) ?: bpf_prog_test_run_opts(fd, &opts) ?:
-		     read_statistics(fd, &t[1], &n[1]);
-		if (rc || n[1] == n[0])
-			return errmsg__fail(err, rc ? rc : -EIO,
-					    "the statistics are on, but nothing was counted");
-		ns[i] = (double)(t[1] - t[0]) / (n[1] - n[0]);
-	}
-	qsort(ns, STATISTICS_BATCHES, sizeof(*ns), compare);
-	f->n_metrics = 1;
-	f->value[0] = ns[STATISTICS_BATCHES / 2];
-	f->low[0] = ns[STATISTICS_BATCHES / 10];
-	f->high[0] = ns[STATISTICS_BATCHES - 1 - STATISTICS_BATCHES / 10];
-	return 0;
-}
 
 static int measure_statistics(struct result *r, const struct cost_meter *meter,
 			      const struct ctx *ctx, int fd)
@@ -111,7 +58,7 @@ static int measure_statistics(struct result *r, const struct cost_meter *meter,
 	if (sw.how != STATS_SWITCH_FD)
 		note(ctx, "the switch of the statistics is %s", stats_switch__how(&sw));
 	rc = cost__measure(&r->with, meter, fd, 1, &r->why)
-		     ?: statistics_floor(&r->floor, fd, &r->why);
+		     ?: floor__statistics(&r->floor, fd, &r->why);
 	r->metric[0] = "run_time_ns";
 	r->unit[0] = "ns";
 	end = stats_switch__close(&sw);

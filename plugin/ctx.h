@@ -28,6 +28,7 @@ struct ctx {
 typedef int (*command_fn)(struct ctx *ctx);
 
 int cmd_prog_profile(struct ctx *ctx);
+int cmd_prog_stats(struct ctx *ctx);
 int cmd_metric_list(struct ctx *ctx);
 int cmd_stats_show(struct ctx *ctx);
 int cmd_stats_enable(struct ctx *ctx);

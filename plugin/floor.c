@@ -283,3 +283,64 @@ cleanup:
 	empty_bpf__destroy(skel);
 	return rc;
 }
+
+static int read_statistics(int fd, __u64 *ns, __u64 *runs)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int rc;
+
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
+	*ns = info.run_time_ns;
+	*runs = info.run_cnt;
+	return rc;
+}
+
+int floor__statistics(struct floor *f, int fd, struct errmsg *err)
+{
+	double ns[BATCHES];
+	__u64 t[2], n[2];
+	char buf[128];
+	int i, rc;
+
+	memset(f, 0, sizeof(*f));
+	for (i = 0; i < BATCHES; i++) {
+		rc = read_statistics(fd, &t[0], &n[0]) ?: run_batch(fd) ?:
+		     read_statistics(fd, &t[1], &n[1]);
+		if (rc)
+			return errmsg__fail(err, rc, "cannot run the empty program: %s",
+					    errmsg__errno(rc, buf, sizeof(buf)));
+		if (n[1] == n[0])
+			return errmsg__fail(err, -EIO,
+					    "the statistics are on, but nothing was counted");
+		ns[i] = (double)(t[1] - t[0]) / (n[1] - n[0]);
+	}
+	if (alloc(f, 1))
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	qsort(ns, BATCHES, sizeof(*ns), compare);
+	f->n_metrics = 1;
+	f->value[0] = ns[BATCHES / 2];
+	f->low[0] = ns[BATCHES / 10];
+	f->high[0] = ns[BATCHES - 1 - BATCHES / 10];
+	return 0;
+}
+
+int floor__measure_statistics(struct floor *f, struct errmsg *err)
+{
+	const struct bpf_insn empty[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	char buf[128];
+	int fd, rc;
+
+	memset(f, 0, sizeof(*f));
+	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_empty", "GPL", empty, 2, NULL);
+	if (fd < 0)
+		return errmsg__fail(err, fd, "cannot load the empty program: %s%s",
+				    errmsg__errno(fd, buf, sizeof(buf)),
+				    fd == -EPERM ? "; it needs CAP_BPF, for example: sudo" : "");
+	rc = floor__statistics(f, fd, err);
+	close(fd);
+	return rc;
+}

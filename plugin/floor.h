@@ -30,6 +30,14 @@ int floor__measure(struct floor *f, const struct profiler_opts *opts, unsigned a
 int floor__added(double *added, const struct profiler_opts *opts, unsigned args,
 		 struct errmsg *err);
 
+/*
+ * The floor of the kernel's statistics: run_time_ns / run_cnt of an empty program, whose fd is @fd,
+ * while they are on. One metric, in ns.
+ */
+int floor__statistics(struct floor *f, int fd, struct errmsg *err);
+/* The same with an empty program of our own. */
+int floor__measure_statistics(struct floor *f, struct errmsg *err);
+
 /* -ENOMEM. */
 int floor__copy(struct floor *to, const struct floor *from);
 void floor__free(struct floor *f);

@@ -70,6 +70,8 @@ struct cmd {
 static const struct cmd cmds[] = {
 	/* bpftool: `p` is prog, `prog p` is pin. */
 	{"prog", 1, "profile", 2, cmd_prog_profile},
+	/* bpftool: `prog s` is show. */
+	{"prog", 1, "stats", 2, cmd_prog_stats},
 	/* bpftool: `m` is map. */
 	{"metric", 2, "list", 1, cmd_metric_list},
 	/* bpftool: `s` and `st` are struct_ops. */

@@ -34,6 +34,7 @@ int wait__open(struct wait *w)
 
 	memset(w, 0, sizeof(*w));
 	w->signal_fd = -1;
+	w->tick_ns = TICK_NS;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
@@ -80,7 +81,7 @@ int wait__interrupted(struct wait *w)
 int wait__next(struct wait *w)
 {
 	struct pollfd p = {.fd = w->signal_fd, .events = POLLIN};
-	__u64 now = wait__now_ns(), until = now + TICK_NS;
+	__u64 now = wait__now_ns(), until = now + w->tick_ns;
 	struct timespec timeout;
 
 	read_signals(w);

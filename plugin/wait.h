@@ -17,6 +17,7 @@ struct wait {
 	__u64 end_ns;	     /* CLOCK_MONOTONIC; 0: no duration */
 	__u64 interval_ns;   /* 0: none */
 	__u64 next_ns;	     /* end of the current interval */
+	__u64 tick_ns;	     /* a quarter of a second, if nobody sets it */
 	struct child *child; /* or NULL */
 	int signal;	     /* SIGINT or SIGTERM, once it came */
 };
@@ -32,7 +33,7 @@ enum wait_event {
 int wait__open(struct wait *w);
 /* The measurement begins now. @duration_ns, @interval_ns: 0 for none. */
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child);
-/* Waits for the next event; at most a quarter of a second for WAIT_TICK. Negative errno. */
+/* Waits for the next event; at most tick_ns for WAIT_TICK. Negative errno. */
 int wait__next(struct wait *w);
 /* True if a signal is pending that ends the measurement: for the time before wait__start(). */
 int wait__interrupted(struct wait *w);

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * prog stats [PROG...] [duration SECONDS] [interval SECONDS] [-- COMMAND...]
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "blind.h"
+#include "caps.h"
+#include "child.h"
+#include "ctx.h"
+#include "parse.h"
+#include "runstats.h"
+#include "stats_switch.h"
+#include "stats_view.h"
+#include "stats_window.h"
+#include "wait.h"
+
+/* Looking for new programs is one system call: often, so that few come and go unseen. */
+#define LOOK_NS 50000000ULL
+
+struct stats {
+	struct ctx *ctx;
+
+	/* What was asked for. */
+	struct prog_filter *filters;
+	size_t n_filters;
+	__u64 duration_ns, interval_ns;
+
+	/* What it takes. */
+	struct runstats source;
+	struct stats_switch sw;
+	struct floor floor; /* n_metrics 0: not known */
+	struct stats_sample sample[2], *last, *now;
+	struct blind blind;
+	struct wait wait;
+	struct child child;
+
+	unsigned samples; /* taken so far, for -d */
+};
+
+static int parse_prog(struct stats *s, int *argc, char ***argv)
+{
+	struct prog_filter *v;
+
+	v = realloc(s->filters, (s->n_filters + 1) * sizeof(*v));
+	if (!v)
+		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	s->filters = v;
+	return prog_filter__parse(&v[s->n_filters++], argc, argv, s->ctx->err);
+}
+
+static int parse_seconds(struct stats *s, const char *what, const char *word, __u64 *ns)
+{
+	if (parse__seconds(word, ns))
+		return errmsg__usage(s->ctx->err,
+				     "%s: '%s' is not a number of seconds above 0 (1, or 0.25)",
+				     what, word);
+	return 0;
+}
+
+/* The beginning of a word will do; `i` is id, as everywhere. */
+static bool is_handle(const char *word)
+{
+	return parse__is_prefix(word, "id") || parse__is_prefix(word, "tag") ||
+	       parse__is_prefix(word, "name") || parse__is_prefix(word, "pinned") ||
+	       parse__is_prefix(word, "all");
+}
+
+static int parse(struct stats *s)
+{
+	int argc = s->ctx->argc, rc = 0;
+	char **argv = s->ctx->argv;
+
+	while (argc && !rc) {
+		const char *word = argv[0], *value = argc > 1 ? argv[1] : NULL;
+		bool duration = parse__is_prefix(word, "duration");
+
+		if (is_handle(word)) {
+			rc = parse_prog(s, &argc, &argv);
+			continue;
+		}
+		if (!duration && !parse__is_prefix(word, "interval"))
+			return errmsg__usage(s->ctx->err,
+					     "expected 'id', 'tag', 'name', 'pinned', 'all', "
+					     "'duration' or 'interval', got: '%s'",
+					     word);
+		if (!value)
+			return errmsg__usage(s->ctx->err, "'%s' needs a value", word);
+		rc = duration ? parse_seconds(s, "duration", value, &s->duration_ns)
+			      : parse_seconds(s, "interval", value, &s->interval_ns);
+		argc -= 2;
+		argv += 2;
+	}
+	if (!rc && s->ctx->command && !s->ctx->command[0])
+		return errmsg__usage(s->ctx->err, "'--' needs a command behind it");
+	return rc;
+}
+
+static __u64 cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Can it have been switched off under us? Only an fd of our own is safe from that. */
+static bool is_off(const struct stats *s)
+{
+	int value = 0;
+	bool on;
+
+	if (s->sw.how == STATS_SWITCH_FD)
+		return false;
+	if (!stats_switch__observe(&on, NULL))
+		return !on;
+	return stats_switch__sysctl(s->sw.proc_root, &value) || !value;
+}
+
+static int take_sample(struct stats *s, bool probe)
+{
+	struct stats_sample *tmp = s->last;
+	__u64 cpu, wall;
+	char buf[256];
+	int rc;
+
+	s->last = s->now;
+	s->now = tmp;
+	wall = wait__now_ns();
+	cpu = cpu_ns();
+	rc = runstats__read(&s->source, s->now, probe, s->ctx->err);
+	if (rc)
+		return rc;
+	cpu = cpu_ns() - cpu;
+	wall = wait__now_ns() - wall;
+	s->now->switch_was_off = is_off(s);
+	debug(s->ctx, "sample %u: %.3f ms of CPU in %.3f ms; %s", ++s->samples, cpu / 1e6,
+	      wall / 1e6, runstats__how(&s->source, buf, sizeof(buf)));
+	return 0;
+}
+
+static int view(struct stats *s, struct stats_report *r)
+{
+	const struct stats_window *w = r->window;
+	size_t i;
+
+	r->rows = calloc(w->n ? w->n : 1, sizeof(*r->rows));
+	if (!r->rows)
+		return -ENOMEM;
+	for (i = 0; i < w->n; i++) {
+		struct stats_view_row *row = &r->rows[r->n_rows];
+
+		row->window = &w->v[i];
+		row->prog = runstats__find(&s->source, w->v[i].last);
+		if (!row->prog)
+			continue;
+		row->blind = blind__of(&s->blind, row->prog->row.id);
+		r->n_rows++;
+	}
+	stats_report__sort(r);
+	if (s->ctx->json)
+		return stats_view__json(s->ctx, r);
+	stats_view__plain(s->ctx->out, r);
+	fflush(s->ctx->out);
+	return 0;
+}
+
+static int show(struct stats *s)
+{
+	struct stats_floor floor = {};
+	struct stats_window window = {};
+	struct stats_report report = {
+		.window = &window,
+		.sw = &s->sw,
+		.all = !s->n_filters,
+		.interval = s->interval_ns != 0,
+	};
+	struct timespec now;
+	__u64 cpu = cpu_ns();
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	report.time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	if (s->floor.n_metrics) {
+		report.floor = &s->floor;
+		floor.known = true;
+		floor.value = s->floor.value[0];
+		floor.low = s->floor.low[0];
+		floor.high = s->floor.high[0];
+	}
+	rc = stats_window__init(&window, s->last, s->now, &floor) ?:
+	     blind__look(&s->blind, &s->source) ?:
+	     view(s, &report);
+	free(report.rows);
+	stats_window__free(&window);
+	debug(s->ctx, "showing it: %.3f ms of CPU", (cpu_ns() - cpu) / 1e6);
+	return rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : 0;
+}
+
+static int drop_privileges(struct stats *s)
+{
+	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set
+	 * back. */
+	const cap_value_t keep[] = {CAP_SYS_ADMIN};
+	char buf[128];
+	int rc = caps__keep_only(keep, 1);
+
+	if (rc)
+		return errmsg__fail(s->ctx->err, rc, "cannot drop privileges: %s",
+				    errmsg__errno(rc, buf, sizeof(buf)));
+	return 0;
+}
+
+/* Opens what is read, then switches on, so that programs are slowed down no longer than needed. */
+static int start(struct stats *s)
+{
+	struct errmsg why = {};
+	int rc;
+
+	rc = runstats__open(&s->source, s->filters, s->n_filters, s->ctx->err)
+		     ?: stats_switch__open(&s->sw, s->ctx->err);
+	if (rc)
+		return rc;
+	if (s->sw.how == STATS_SWITCH_FD)
+		debug(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
+	else
+		note(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
+	if (floor__measure_statistics(&s->floor, &why))
+		debug(s->ctx, "no floor: %s", why.text);
+	return drop_privileges(s);
+}
+
+static int measure(struct stats *s)
+{
+	int rc, event;
+
+	rc = take_sample(s, true);
+	if (rc)
+		return rc;
+	wait__start(&s->wait, s->duration_ns, s->interval_ns, &s->child);
+	if (s->child.pid) {
+		rc = child__go(&s->child);
+		if (rc)
+			return errmsg__fail(s->ctx->err, rc, "cannot start the command");
+	}
+	for (;;) {
+		event = wait__next(&s->wait);
+		if (event < 0)
+			return errmsg__fail(s->ctx->err, event, "cannot wait");
+		if (event == WAIT_END)
+			break;
+		rc = event == WAIT_INTERVAL
+			     ? take_sample(s, false) ?: show(s) ?:
+			       runstats__let_go(&s->source, s->ctx->err)
+			     : runstats__look(&s->source, s->now, s->ctx->err);
+		if (rc)
+			return rc;
+	}
+	return take_sample(s, true) ?: show(s);
+}
+
+static void close_stats(struct stats *s)
+{
+	const char *text = stats_switch__close(&s->sw);
+
+	if (text)
+		note(s->ctx, "%s", text);
+	runstats__close(&s->source);
+	stats_sample__free(&s->sample[0]);
+	stats_sample__free(&s->sample[1]);
+	blind__close(&s->blind);
+	floor__free(&s->floor);
+	free(s->filters);
+	wait__close(&s->wait);
+}
+
+int cmd_prog_stats(struct ctx *ctx)
+{
+	struct stats s = {
+		.ctx = ctx,
+		.wait.signal_fd = -1,
+		.source.sysfs_root = ctx->sysfs_root,
+	};
+	char buf[128];
+	int rc;
+
+	s.last = &s.sample[0];
+	s.now = &s.sample[1];
+	rc = wait__open(&s.wait);
+	if (rc) {
+		errmsg__fail(ctx->err, rc, "cannot wait for signals: %s",
+			     errmsg__errno(rc, buf, sizeof(buf)));
+		goto cleanup;
+	}
+	s.wait.tick_ns = LOOK_NS;
+	rc = parse(&s);
+	if (rc)
+		goto cleanup;
+
+	/* Before limits are raised and privileges dropped: the command gets the caller's. */
+	if (ctx->command) {
+		rc = child__open(&s.child, ctx->command, ctx->json);
+		if (rc) {
+			errmsg__fail(ctx->err, rc, "cannot fork: %s",
+				     errmsg__errno(rc, buf, sizeof(buf)));
+			goto cleanup;
+		}
+	}
+	rc = start(&s) ?: measure(&s);
+cleanup:
+	close_stats(&s);
+	if (s.child.pid) {
+		bool started = s.child.go < 0;
+
+		if (started)
+			child__wait(&s.child);
+		child__close(&s.child);
+		if (started && !rc)
+			return s.child.status;
+	}
+	return rc ? (int)ctx->err->status : EXIT_DONE;
+}
