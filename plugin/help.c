@@ -9,6 +9,8 @@ const char *help__text(void)
 	       "       bpfcost prog profile PROG... [func FUNC] [duration SECONDS]\n"
 	       "                            [interval SECONDS] [sample N] [histogram]\n"
 	       "                            [by task] [METRIC...] [-- COMMAND...]\n"
+	       "       bpfcost prog stats [PROG...] [duration SECONDS] [interval SECONDS]\n"
+	       "                          [by owner] [-- COMMAND...]\n"
 	       "       bpfcost stats show\n"
 	       "       bpfcost stats enable [duration SECONDS] [inherit] [-- COMMAND...]\n"
 	       "       bpfcost metric list\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * prog stats [PROG...] [duration SECONDS] [interval SECONDS] [-- COMMAND...]
+ * prog stats [PROG...] [duration SECONDS] [interval SECONDS] [by owner] [-- COMMAND...]
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ struct stats {
 	struct prog_filter *filters;
 	size_t n_filters;
 	__u64 duration_ns, interval_ns;
+	bool by_owner;
 
 	/* What it takes. */
 	struct runstats source;
@@ -69,28 +70,40 @@ static bool is_handle(const char *word)
 	       parse__is_prefix(word, "all");
 }
 
+/* A word with a value. */
+static int parse_keyword(struct stats *s, const char *word, const char *value)
+{
+	bool duration = parse__is_prefix(word, "duration");
+	bool interval = parse__is_prefix(word, "interval");
+
+	if (!duration && !interval && !parse__is_prefix(word, "by"))
+		return errmsg__usage(s->ctx->err,
+				     "expected 'id', 'tag', 'name', 'pinned', 'all', "
+				     "'duration', 'interval' or 'by', got: '%s'",
+				     word);
+	if (!value)
+		return errmsg__usage(s->ctx->err, "'%s' needs a value", word);
+	if (duration)
+		return parse_seconds(s, "duration", value, &s->duration_ns);
+	if (interval)
+		return parse_seconds(s, "interval", value, &s->interval_ns);
+	if (!parse__is_prefix(value, "owner"))
+		return errmsg__usage(s->ctx->err, "expected 'by owner', got: 'by %s'", value);
+	s->by_owner = true;
+	return 0;
+}
+
 static int parse(struct stats *s)
 {
 	int argc = s->ctx->argc, rc = 0;
 	char **argv = s->ctx->argv;
 
 	while (argc && !rc) {
-		const char *word = argv[0], *value = argc > 1 ? argv[1] : NULL;
-		bool duration = parse__is_prefix(word, "duration");
-
-		if (is_handle(word)) {
+		if (is_handle(argv[0])) {
 			rc = parse_prog(s, &argc, &argv);
 			continue;
 		}
-		if (!duration && !parse__is_prefix(word, "interval"))
-			return errmsg__usage(s->ctx->err,
-					     "expected 'id', 'tag', 'name', 'pinned', 'all', "
-					     "'duration' or 'interval', got: '%s'",
-					     word);
-		if (!value)
-			return errmsg__usage(s->ctx->err, "'%s' needs a value", word);
-		rc = duration ? parse_seconds(s, "duration", value, &s->duration_ns)
-			      : parse_seconds(s, "interval", value, &s->interval_ns);
+		rc = parse_keyword(s, argv[0], argc > 1 ? argv[1] : NULL);
 		argc -= 2;
 		argv += 2;
 	}
@@ -142,14 +155,37 @@ static int take_sample(struct stats *s, bool probe)
 	return 0;
 }
 
-static int view(struct stats *s, struct stats_report *r)
+/* Asked for, so that it is a fault if it cannot be found out. */
+static int read_owners(struct stats *s, struct owners *owners, struct stats_report *r)
+{
+	__u32 *ids = calloc(r->n_rows ? r->n_rows : 1, sizeof(*ids));
+	size_t i;
+	int rc;
+
+	if (!ids)
+		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	for (i = 0; i < r->n_rows; i++)
+		ids[i] = r->rows[i].prog->row.id;
+	rc = owners__read(owners, s->source.proc_root, ids, r->n_rows, s->ctx->err);
+	for (i = 0; !rc && i < r->n_rows; i++)
+		r->rows[i].owners = owners__of(owners, ids[i], &r->rows[i].n_owners);
+	if (!rc)
+		debug(s->ctx, "owners are read by %s",
+		      owners->how == OWNERS_ITER ? "a BPF iterator" : "/proc/PID/fdinfo");
+	r->owners = owners;
+	free(ids);
+	return rc;
+}
+
+static int view(struct stats *s, struct stats_report *r, struct owners *owners)
 {
 	const struct stats_window *w = r->window;
 	size_t i;
+	int rc;
 
 	r->rows = calloc(w->n ? w->n : 1, sizeof(*r->rows));
 	if (!r->rows)
-		return -ENOMEM;
+		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
 	for (i = 0; i < w->n; i++) {
 		struct stats_view_row *row = &r->rows[r->n_rows];
 
@@ -161,11 +197,26 @@ static int view(struct stats *s, struct stats_report *r)
 		r->n_rows++;
 	}
 	stats_report__sort(r);
-	if (s->ctx->json)
-		return stats_view__json(s->ctx, r);
+	rc = s->by_owner ? read_owners(s, owners, r) : 0;
+	if (rc)
+		return rc;
+	if (s->ctx->json) {
+		rc = stats_view__json(s->ctx, r);
+		return rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : 0;
+	}
 	stats_view__plain(s->ctx->out, r);
 	fflush(s->ctx->out);
 	return 0;
+}
+
+static bool is_all(const struct stats *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_filters; i++)
+		if (s->filters[i].handle == PROG_ALL)
+			return true;
+	return !s->n_filters;
 }
 
 static int show(struct stats *s)
@@ -175,9 +226,10 @@ static int show(struct stats *s)
 	struct stats_report report = {
 		.window = &window,
 		.sw = &s->sw,
-		.all = !s->n_filters,
+		.all = is_all(s),
 		.interval = s->interval_ns != 0,
 	};
+	struct owners owners = {};
 	struct timespec now;
 	__u64 cpu = cpu_ns();
 	int rc;
@@ -192,21 +244,22 @@ static int show(struct stats *s)
 		floor.high = s->floor.high[0];
 	}
 	rc = stats_window__init(&window, s->last, s->now, &floor) ?:
-	     blind__look(&s->blind, &s->source) ?:
-	     view(s, &report);
+	     blind__look(&s->blind, &s->source);
+	rc = rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : view(s, &report, &owners);
+	owners__close(&owners);
 	free(report.rows);
 	stats_window__free(&window);
 	debug(s->ctx, "showing it: %.3f ms of CPU", (cpu_ns() - cpu) / 1e6);
-	return rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : 0;
+	return rc;
 }
 
 static int drop_privileges(struct stats *s)
 {
-	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set
-	 * back. */
-	const cap_value_t keep[] = {CAP_SYS_ADMIN};
+	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set back.
+	 * For owners, other people's /proc/PID/fd is looked into. */
+	const cap_value_t keep[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH};
 	char buf[128];
-	int rc = caps__keep_only(keep, 1);
+	int rc = caps__keep_only(keep, s->by_owner ? 3 : 1);
 
 	if (rc)
 		return errmsg__fail(s->ctx->err, rc, "cannot drop privileges: %s",

@@ -16,6 +16,9 @@
  *                                runs COMMAND with the program replaced (freplace) by OBJECT's
  *   target caps CAP,... COMMAND...
  *                                runs COMMAND with these capabilities and no other
+ *   target many N COMMAND...     runs COMMAND while N programs without BTF are loaded
+ *   target churn SECONDS         loads a program, runs it once, and unloads it, again and again;
+ *                                prints how often
  *   target ids                   prints all programs, maps and links that there are
  */
 #include <errno.h>
@@ -25,8 +28,10 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -88,11 +93,16 @@ static int load(const char *path, const char *dir)
 	return 0;
 }
 
+static int load_plain(const char *name)
+{
+	return bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", return_0, 2, NULL);
+}
+
 static int plain(const char *pin)
 {
 	int fd;
 
-	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "plain", "GPL", return_0, 2, NULL);
+	fd = load_plain("plain");
 	if (fd < 0 || bpf_obj_pin(fd, pin)) {
 		fprintf(stderr, "target: cannot load and pin %s: %s\n", pin, strerror(errno));
 		return 1;
@@ -292,6 +302,63 @@ static int replace(const char *path, const char *object, char **argv)
 	return rc;
 }
 
+static int many(int n, char **argv)
+{
+	struct rlimit files = {.rlim_cur = n + 64, .rlim_max = n + 64}, old;
+	char name[16];
+	int i;
+
+	/* The command has the limit that there was. */
+	if (getrlimit(RLIMIT_NOFILE, &old))
+		return 1;
+	if (old.rlim_cur < files.rlim_cur) {
+		if (old.rlim_max > files.rlim_max)
+			files.rlim_max = old.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &files)) {
+			fprintf(stderr, "target: cannot open %d files: %s\n", n, strerror(errno));
+			return 1;
+		}
+	}
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "many_%d", i);
+		if (load_plain(name) < 0) {
+			fprintf(stderr, "target: cannot load %s: %s\n", name, strerror(errno));
+			return 1;
+		}
+	}
+	if (setrlimit(RLIMIT_NOFILE, &old))
+		return 1;
+	return run_command(argv);
+}
+
+static int churn(double seconds)
+{
+	char packet[64] = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = 1);
+	struct timespec t;
+	double end = 0;
+	unsigned n = 0;
+	int fd;
+
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		if (!end)
+			end = t.tv_sec + t.tv_nsec / 1e9 + seconds;
+		if (t.tv_sec + t.tv_nsec / 1e9 >= end)
+			break;
+		fd = load_plain("churn");
+		if (fd < 0 || bpf_prog_test_run_opts(fd, &opts)) {
+			fprintf(stderr, "target: cannot load and run: %s\n", strerror(errno));
+			return 1;
+		}
+		close(fd);
+		n++;
+	}
+	printf("%u\n", n);
+	return 0;
+}
+
 static int with_caps(const char *text, char **argv)
 {
 	cap_flag_value_t value;
@@ -373,6 +440,10 @@ int main(int argc, char **argv)
 		return replace(argv[2], argv[3], argv + 4);
 	if (argc > 3 && !strcmp(cmd, "caps"))
 		return with_caps(argv[2], argv + 3);
+	if (argc > 3 && !strcmp(cmd, "many"))
+		return many(atoi(argv[2]), argv + 3);
+	if (argc == 3 && !strcmp(cmd, "churn"))
+		return churn(atof(argv[2]));
 	if (argc == 2 && !strcmp(cmd, "ids"))
 		return print_ids();
 	fputs("target: wrong usage; see the head of target.c\n", stderr);

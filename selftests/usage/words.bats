@@ -71,9 +71,10 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 
 @test "the help text says something" {
 	[[ $(help_commands | tr '\n' ' ') == \
-		'calibrate: metric:list prog:profile stats:enable stats:show ' ]]
+		'calibrate: metric:list prog:profile prog:stats stats:enable stats:show ' ]]
 	[[ $(help_keywords 'prog profile' | tr '\n' ' ') == \
 		'by duration func histogram interval sample ' ]]
+	[[ $(help_keywords 'prog stats' | tr '\n' ' ') == 'by duration interval ' ]]
 	[[ $(help_keywords 'stats enable' | tr '\n' ' ') == 'duration inherit ' ]]
 	[[ ! $(help_keywords 'stats show') ]]
 	[[ $(help_handles) == all$'\n'id$'\n'name$'\n'pinned$'\n'tag ]]
@@ -100,6 +101,15 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 	for word in count repeat func2 intervals FUNC; do
 		refuses "unknown metric '$word'" prog profile pinned "$BPFFS/t/alu0" "$word" 1
 	done
+	while read -r word; do
+		refuses "'$word' needs a value" prog stats "$word"
+	done < <(help_keywords 'prog stats' && help_handles | grep -vx all)
+	for word in sample func intervals x ids ''; do
+		refuses "'duration', 'interval' or 'by', got: '$word'" prog stats "$word" 1
+		refuses "'duration', 'interval' or 'by', got: '$word'" prog stats id \
+			"$("$TARGET" id "$BPFFS/t/alu0")" "$word" 1
+	done
+	refuses "expected 'by owner', got: 'by task'" prog stats by task
 	while read -r word; do
 		refuses "'$word' needs a " stats enable "$word"
 	done < <(help_keywords 'stats enable')
@@ -138,7 +148,7 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 			<(keywords "$command" <<<"$synopsis")
 		equal "keywords described of $command" <(help_keywords "$command") <(
 			man_section "$command" |
-				sed -nE 's/^\*\*([a-z]+)( task)?\*\*( \*[A-Z]+\*)?$/\1/p' | words
+				sed -nE 's/^\*\*([a-z]+)( task| owner)?\*\*( \*[A-Z]+\*)?$/\1/p' | words
 		)
 	done < <(help_commands)
 	all=$(man_section 'metric list')
@@ -166,6 +176,7 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 		done < <(fields "$file" | grep -vx time)
 	done <<-EOF
 		view_json.c OUTPUT
+		stats_view_json.c prog stats
 		stats_show.c stats show
 		stats_enable.c stats enable
 	EOF
@@ -208,6 +219,16 @@ completes() { # WORD...
 	[[ $(completes prog profile id 1 d) == duration* ]]
 	[[ $(completes prog profile id 1 -- '') == '' ]]
 	[[ $(completes -j prog profile id 1 dur) == duration ]]
+	equal 'keywords of prog stats' <(
+		{
+			help_handles
+			help_keywords 'prog stats'
+			printf '%s\n' -- help
+		} | words
+	) <(completes prog stats '')
+	[[ $(completes prog stats duration '') == '' ]]
+	[[ $(completes prog stats all by '') == owner ]]
+	[[ $(completes prog stats id 1 -- '') == '' ]]
 	equal 'keywords of stats enable' \
 		<({ help_keywords 'stats enable' && echo -- && echo help; } | words) \
 		<(completes stats enable '')
@@ -223,6 +244,7 @@ completes() { # WORD...
 	# shellcheck source=plugin/bash-completion/bpfcost
 	source "$SRCDIR/plugin/bash-completion/bpfcost"
 	completes prog profile id '' | grep -Fx "$("$TARGET" id "$BPFFS/t/alu0")"
+	completes prog stats id '' | grep -Fx "$("$TARGET" id "$BPFFS/t/alu0")"
 	completes prog profile tag '' | grep -Fx "$("$TARGET" tag "$BPFFS/t/alu10")"
 	[[ $(completes prog profile name with_sub) == with_subprog* ]]
 	[[ $(completes prog profile pinned "$BPFFS/t/alu1000") == "$BPFFS/t/alu1000" ]]
