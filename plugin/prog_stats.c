@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "blind.h"
 #include "caps.h"
@@ -173,6 +174,9 @@ static int read_owners(struct stats *s, struct owners *owners, struct stats_repo
 		debug(s->ctx, "owners are read by %s",
 		      owners->how == OWNERS_ITER ? "a BPF iterator" : "/proc/PID/fdinfo");
 	r->owners = owners;
+	r->self = getpid();
+	/* The iterator is a program, and it was not somebody else's that nobody saw. */
+	runstats__skip_ids(&s->source);
 	free(ids);
 	return rc;
 }
@@ -243,8 +247,8 @@ static int show(struct stats *s)
 		floor.low = s->floor.low[0];
 		floor.high = s->floor.high[0];
 	}
-	rc = stats_window__init(&window, s->last, s->now, &floor) ?:
-	     blind__look(&s->blind, &s->source);
+	rc = stats_window__init(&window, s->last, s->now, &floor)
+		     ?: blind__look(&s->blind, &s->source);
 	rc = rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : view(s, &report, &owners);
 	owners__close(&owners);
 	free(report.rows);
@@ -335,6 +339,8 @@ int cmd_prog_stats(struct ctx *ctx)
 	struct stats s = {
 		.ctx = ctx,
 		.wait.signal_fd = -1,
+		.source.proc_root = ctx->proc_root,
+		.sw.proc_root = ctx->proc_root,
 		.source.sysfs_root = ctx->sysfs_root,
 	};
 	char buf[128];

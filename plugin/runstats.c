@@ -563,6 +563,17 @@ static void probe_id(struct runstats *rs)
 	close(fd);
 }
 
+void runstats__skip_ids(struct runstats *rs)
+{
+	__u32 last_id = rs->last_id;
+
+	if (!rs->list || rs->fdinfo)
+		return;
+	probe_id(rs);
+	if (rs->last_id > last_id)
+		rs->n_seen += rs->last_id - last_id - 1;
+}
+
 static void drop_gone(struct runstats *rs)
 {
 	size_t i, n = 0;

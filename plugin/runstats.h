@@ -83,6 +83,10 @@ int runstats__read(struct runstats *rs, struct stats_sample *s, bool probe, stru
  */
 int runstats__let_go(struct runstats *rs, struct errmsg *err);
 
+/* Of the programs that were loaded since the last look and are gone, none is of interest: they were
+ * our own. */
+void runstats__skip_ids(struct runstats *rs);
+
 /* The program that a row of the last two samples is of. */
 const struct runstats_prog *runstats__find(const struct runstats *rs, const struct stats_row *row);
 

@@ -36,6 +36,7 @@ struct stats_report {
 	const struct floor *floor; /* NULL: not known */
 	const struct stats_switch *sw;
 	const struct owners *owners; /* NULL: not asked for */
+	pid_t self;		     /* no owner, though it has them open */
 	bool all;		     /* every program, none is left out */
 	bool interval;		     /* one of many: JSON gets a line each, with the time */
 	__u64 time_ns;		     /* CLOCK_REALTIME at the end of the window */

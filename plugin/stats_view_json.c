@@ -94,14 +94,15 @@ static int put_owner(struct json_object *array, const struct owner *o)
 	return rc;
 }
 
-static int put_owners(struct json_object *obj, const struct stats_view_row *row)
+static int put_owners(struct json_object *obj, const struct stats_view_row *row, pid_t self)
 {
 	struct json_object *array = json_object_new_array();
 	size_t i;
 	int rc = json__put(obj, "owners", array);
 
 	for (i = 0; !rc && i < row->n_owners; i++)
-		rc = put_owner(array, &row->owners[i]);
+		if (row->owners[i].process->pid != self)
+			rc = put_owner(array, &row->owners[i]);
 	return rc;
 }
 
@@ -153,7 +154,7 @@ static int put_prog(struct json_object *array, const struct stats_report *r,
 	if (!rc && row->blind)
 		rc = put_blind(obj, row->blind);
 	if (!rc && r->owners)
-		rc = put_owners(obj, row);
+		rc = put_owners(obj, row, r->self);
 	return rc;
 }
 

@@ -92,14 +92,17 @@ static const char *name(const struct stats_view_row *row)
 	return row->prog->name[0] ? row->prog->name : "-";
 }
 
-static void print_owners(FILE *out, const struct stats_view_row *row)
+static void print_owners(FILE *out, const struct stats_view_row *row, pid_t self)
 {
 	char comm[128], cgroup[512];
-	size_t i;
+	size_t i, n = 0;
 
 	for (i = 0; i < row->n_owners; i++) {
 		const struct process *p = row->owners[i].process;
 
+		if (p->pid == self)
+			continue;
+		n++;
 		fprintf(out, "%24s%s (pid %d)", "", text__printable(p->comm, comm, sizeof(comm)),
 			p->pid);
 		if (p->container)
@@ -110,7 +113,7 @@ static void print_owners(FILE *out, const struct stats_view_row *row)
 				text__printable(p->cgroup, cgroup, sizeof(cgroup)));
 		fputc('\n', out);
 	}
-	if (!row->n_owners)
+	if (!n)
 		fprintf(out, "%24sno process that can be seen has it or a link to it open\n", "");
 }
 
@@ -146,7 +149,7 @@ static void print_row(FILE *out, const struct stats_report *r, const struct stat
 	print_marks(out, r, w->marks, row->blind ? row->blind->kinds : 0);
 	fputc('\n', out);
 	if (r->owners)
-		print_owners(out, row);
+		print_owners(out, row, r->self);
 }
 
 static void print_table(FILE *out, const struct stats_report *r)
