@@ -43,13 +43,13 @@ static void print_total(FILE *out, const struct stats_report *r)
 	char a[64], b[64];
 
 	fprintf(out,
-		"%s%s %s of this machine%s (%s of one CPU; %u online%s): %llu runs of %zu "
+		"%s%s %s of this machine%s (%s of one CPU; %u online%s): %llu run%s of %zu "
 		"program%s in %.3f s\n",
 		colour(r, BOLD), r->all ? "BPF takes" : "What was asked for takes",
 		percent(w->cpus * 100 / w->online_cpus, a, sizeof(a)), colour(r, RESET),
 		percent(w->cpus * 100, b, sizeof(b)), w->online_cpus,
 		w->cpus_changed ? " now, others before" : "", (unsigned long long)w->run_cnt,
-		w->n_ran, w->n_ran == 1 ? "" : "s", w->time_ns / 1e9);
+		w->run_cnt == 1 ? "" : "s", w->n_ran, w->n_ran == 1 ? "" : "s", w->time_ns / 1e9);
 	if (w->switch_was_off)
 		fprintf(out, "%sthe statistics were switched off meanwhile: runs are missing%s\n",
 			colour(r, YELLOW), colour(r, RESET));

@@ -3,6 +3,8 @@
  * Programs for the tests to measure.
  *
  *   target load OBJECT DIR       loads OBJECT, pins each program in DIR, prints "id name" lines
+ *   target with OBJECT DIR COMMAND...
+ *                                the same, and runs COMMAND while the maps are open as well
  *   target plain PATH            pins a program that has no BTF, prints its id
  *   target map PATH              pins a map
  *   target run PATH REPEAT [N [CPU]]
@@ -55,12 +57,29 @@ static int get_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : (int)info.id;
 }
 
-static int load(const char *path, const char *dir)
+static int run_command(char **argv)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		execvp(argv[0], argv);
+		fprintf(stderr, "target: cannot run %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int load(const char *path, const char *dir, char **argv)
 {
 	struct bpf_object *obj;
 	struct bpf_program *prog;
 	char pin[512];
-	int rc;
+	int rc = 0;
 
 	obj = bpf_object__open_file(path, NULL);
 	if (!obj) {
@@ -89,8 +108,10 @@ static int load(const char *path, const char *dir)
 		}
 		printf("%d %s\n", get_id(bpf_program__fd(prog)), bpf_program__name(prog));
 	}
+	if (argv)
+		rc = run_command(argv);
 	bpf_object__close(obj);
-	return 0;
+	return rc;
 }
 
 static int load_plain(const char *name)
@@ -195,23 +216,6 @@ static int print_info(const char *path, char what)
 		printf("%02x", info.tag[i]);
 	putchar('\n');
 	return 0;
-}
-
-static int run_command(char **argv)
-{
-	int status;
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		execvp(argv[0], argv);
-		fprintf(stderr, "target: cannot run %s: %s\n", argv[0], strerror(errno));
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return 1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* The BTF id of the program's main function; negative errno. */
@@ -420,7 +424,9 @@ int main(int argc, char **argv)
 	const char *cmd = argc > 1 ? argv[1] : "";
 
 	if (argc == 4 && !strcmp(cmd, "load"))
-		return load(argv[2], argv[3]);
+		return load(argv[2], argv[3], NULL);
+	if (argc > 4 && !strcmp(cmd, "with"))
+		return load(argv[2], argv[3], argv + 4);
 	if (argc == 3 && !strcmp(cmd, "plain"))
 		return plain(argv[2]);
 	if (argc == 3 && !strcmp(cmd, "map"))
