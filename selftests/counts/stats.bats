@@ -87,7 +87,7 @@ teardown() {
 	json_is "runs($alu0) == 50 and runs($alu1000) == 20
 		and all(.programs[]; .net_per_run != null)"
 	two
-	grep -Eq '^ +[0-9]+ socket_filter +50 +[0-9.]+ +[0-9.]+ +(~0|[0-9.]+) ' "$T/out" ||
+	grep -Eq '^ *[0-9]+ socket_filter +50 +[0-9.]+ +[0-9.]+ +(~0|[0-9.]+) ' "$T/out" ||
 		fail "$(<"$T/out")"
 	is_exact || return 0
 	net_exact || net_exact || net_exact || net_exact || fail "$(show)"
@@ -108,7 +108,7 @@ teardown() {
 	run -1 grep -q '[[:cntrl:]]' "$T/out"
 	grep -Eq '^ +id type +runs +runs/s +ns/run net ns/run +%CPU +%machine +missed  name$' \
 		"$T/out"
-	grep -Eq "^ +$alu10 socket_filter +50 +[0-9.]+ .* ([0-9]+|-)  alu10$" "$T/out"
+	grep -Eq "^ *$alu10 socket_filter +50 +[0-9.]+ .* ([0-9]+|-)  alu10$" "$T/out"
 	grep -Eq '^[0-9]+ programs did not run$' "$T/out"
 	grep -Eq '^floor [0-9.]+ ns a run, p10\.\.p90 [0-9.]+\.\.[0-9.]+; ~0 is within' "$T/out"
 	grep -Eq '^BPF takes [0-9.]+ % of this machine \([0-9.]+ % of one CPU; [0-9]+ online\): ' \
