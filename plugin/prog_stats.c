@@ -3,6 +3,7 @@
  * prog stats [PROG...] [duration SECONDS] [interval SECONDS] [by owner] [-- COMMAND...]
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "ctx.h"
 #include "parse.h"
 #include "runstats.h"
+#include "screen.h"
 #include "stats_switch.h"
 #include "stats_view.h"
 #include "stats_window.h"
@@ -36,9 +38,14 @@ struct stats {
 	struct stats_switch sw;
 	struct floor floor; /* n_metrics 0: not known */
 	struct stats_sample sample[2], *last, *now;
+	struct stats_window window; /* the last one, and what is shown of it */
+	struct stats_report report;
+	struct owners owners;
 	struct blind blind;
 	struct wait wait;
 	struct child child;
+	struct screen screen;
+	bool watch; /* what there is to show is drawn on the screen, while we have it */
 
 	unsigned samples; /* taken so far, for -d */
 };
@@ -157,8 +164,9 @@ static int take_sample(struct stats *s, bool probe)
 }
 
 /* Asked for, so that it is a fault if it cannot be found out. */
-static int read_owners(struct stats *s, struct owners *owners, struct stats_report *r)
+static int read_owners(struct stats *s)
 {
+	struct stats_report *r = &s->report;
 	__u32 *ids = calloc(r->n_rows ? r->n_rows : 1, sizeof(*ids));
 	size_t i;
 	int rc;
@@ -166,14 +174,14 @@ static int read_owners(struct stats *s, struct owners *owners, struct stats_repo
 	if (!ids)
 		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
 	for (i = 0; i < r->n_rows; i++)
-		ids[i] = r->rows[i].prog->row.id;
-	rc = owners__read(owners, s->source.proc_root, ids, r->n_rows, s->ctx->err);
+		ids[i] = r->rows[i].prog.row.id;
+	rc = owners__read(&s->owners, s->source.proc_root, ids, r->n_rows, s->ctx->err);
 	for (i = 0; !rc && i < r->n_rows; i++)
-		r->rows[i].owners = owners__of(owners, ids[i], &r->rows[i].n_owners);
+		r->rows[i].owners = owners__of(&s->owners, ids[i], &r->rows[i].n_owners);
 	if (!rc)
 		debug(s->ctx, "owners are read by %s",
-		      owners->how == OWNERS_ITER ? "a BPF iterator" : "/proc/PID/fdinfo");
-	r->owners = owners;
+		      s->owners.how == OWNERS_ITER ? "a BPF iterator" : "/proc/PID/fdinfo");
+	r->owners = &s->owners;
 	r->self = getpid();
 	/* The iterator is a program, and it was not somebody else's that nobody saw. */
 	runstats__skip_ids(&s->source);
@@ -181,36 +189,14 @@ static int read_owners(struct stats *s, struct owners *owners, struct stats_repo
 	return rc;
 }
 
-static int view(struct stats *s, struct stats_report *r, struct owners *owners)
+static void close_report(struct stats *s)
 {
-	const struct stats_window *w = r->window;
-	size_t i;
-	int rc;
-
-	r->rows = calloc(w->n ? w->n : 1, sizeof(*r->rows));
-	if (!r->rows)
-		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
-	for (i = 0; i < w->n; i++) {
-		struct stats_view_row *row = &r->rows[r->n_rows];
-
-		row->window = &w->v[i];
-		row->prog = runstats__find(&s->source, w->v[i].last);
-		if (!row->prog)
-			continue;
-		row->blind = blind__of(&s->blind, row->prog->row.id);
-		r->n_rows++;
-	}
-	stats_report__sort(r);
-	rc = s->by_owner ? read_owners(s, owners, r) : 0;
-	if (rc)
-		return rc;
-	if (s->ctx->json) {
-		rc = stats_view__json(s->ctx, r);
-		return rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : 0;
-	}
-	stats_view__plain(s->ctx->out, r);
-	fflush(s->ctx->out);
-	return 0;
+	owners__close(&s->owners);
+	memset(&s->owners, 0, sizeof(s->owners));
+	free(s->report.rows);
+	s->report.rows = NULL;
+	s->report.n_rows = 0;
+	stats_window__free(&s->window);
 }
 
 static bool is_all(const struct stats *s)
@@ -223,36 +209,90 @@ static bool is_all(const struct stats *s)
 	return !s->n_filters;
 }
 
+/* A window from the last two samples, and all that is to be said of it. */
+static int make_report(struct stats *s)
+{
+	const struct floor *f = &s->floor;
+	struct stats_report *r = &s->report;
+	struct stats_floor floor = {};
+	struct timespec now;
+	size_t i;
+	int rc;
+
+	close_report(s);
+	clock_gettime(CLOCK_REALTIME, &now);
+	r->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	r->window = &s->window;
+	r->sw = &s->sw;
+	r->all = is_all(s);
+	r->interval = s->interval_ns != 0;
+	if (f->n_metrics) {
+		r->floor = f;
+		floor = (struct stats_floor){true, f->value[0], f->low[0], f->high[0]};
+	}
+	rc = stats_window__init(&s->window, s->last, s->now, &floor)
+		     ?: blind__look(&s->blind, &s->source);
+	if (!rc)
+		r->rows = calloc(s->window.n ? s->window.n : 1, sizeof(*r->rows));
+	if (rc || !r->rows)
+		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	for (i = 0; i < s->window.n; i++) {
+		struct stats_view_row *row = &r->rows[r->n_rows];
+		const struct runstats_prog *p = runstats__find(&s->source, &s->window.v[i].last);
+
+		if (!p)
+			continue;
+		row->window = &s->window.v[i];
+		row->prog = *p;
+		row->blind = blind__of(&s->blind, p->row.id);
+		r->n_rows++;
+	}
+	return s->by_owner ? read_owners(s) : 0;
+}
+
+/* Can be done again for the same report, sorted otherwise. */
+static int draw(struct stats *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+	int rc = 0;
+
+	f = open_memstream(&text, &size);
+	if (!f)
+		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	stats_view__keys(f, &s->report);
+	if (s->report.window)
+		stats_view__screen(f, &s->report);
+	else
+		fprintf(f, "the first %.3g s are being measured\n", s->interval_ns / 1e9);
+	if (fclose(f))
+		rc = errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	else
+		screen__draw(&s->screen, text);
+	free(text);
+	return rc;
+}
+
 static int show(struct stats *s)
 {
-	struct stats_floor floor = {};
-	struct stats_window window = {};
-	struct stats_report report = {
-		.window = &window,
-		.sw = &s->sw,
-		.all = is_all(s),
-		.interval = s->interval_ns != 0,
-	};
-	struct owners owners = {};
-	struct timespec now;
 	__u64 cpu = cpu_ns();
 	int rc;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	report.time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	if (s->floor.n_metrics) {
-		report.floor = &s->floor;
-		floor.known = true;
-		floor.value = s->floor.value[0];
-		floor.low = s->floor.low[0];
-		floor.high = s->floor.high[0];
+	rc = make_report(s);
+	if (rc)
+		return rc;
+	stats_report__sort(&s->report);
+	if (s->watch) {
+		rc = draw(s);
+	} else if (s->ctx->json) {
+		rc = stats_view__json(s->ctx, &s->report);
+		if (rc)
+			errmsg__fail(s->ctx->err, rc, "out of memory");
+	} else {
+		stats_view__plain(s->ctx->out, &s->report);
+		fflush(s->ctx->out);
 	}
-	rc = stats_window__init(&window, s->last, s->now, &floor)
-		     ?: blind__look(&s->blind, &s->source);
-	rc = rc ? errmsg__fail(s->ctx->err, rc, "out of memory") : view(s, &report, &owners);
-	owners__close(&owners);
-	free(report.rows);
-	stats_window__free(&window);
 	debug(s->ctx, "showing it: %.3f ms of CPU", (cpu_ns() - cpu) / 1e6);
 	return rc;
 }
@@ -290,11 +330,74 @@ static int start(struct stats *s)
 	return drop_privileges(s);
 }
 
+/* From one interval to the next. */
+static int next_interval(struct stats *s)
+{
+	return take_sample(s, false) ?: show(s) ?: runstats__let_go(&s->source, s->ctx->err);
+}
+
+static int go_on(struct stats *s)
+{
+	screen__enter(&s->screen);
+	s->wait.key_fd = s->screen.key_fd;
+	return draw(s);
+}
+
+/* Stops as if the signal had not been waited for, which leaves it to the kernel whether it stops: it
+ * does not where nobody could wake us. */
+static int stop(struct stats *s)
+{
+	sigset_t set;
+
+	screen__leave(&s->screen);
+	s->wait.key_fd = -1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return go_on(s);
+}
+
+/* Returns whether it is the end. */
+static bool press(struct stats *s)
+{
+	int key = screen__key(&s->screen);
+
+	if (key < 0 || key == 'q' || key == 'Q')
+		return true;
+	if (key >= '1' && key < '1' + STATS_SORTS) {
+		s->report.sort = key - '1';
+		stats_report__sort(&s->report);
+	}
+	return false;
+}
+
+/* What is written to the same terminal by a command would not go together with a table that is drawn
+ * over and over. */
+static bool can_watch(const struct stats *s)
+{
+	return s->interval_ns && !s->ctx->json && !s->ctx->debug && !s->ctx->command &&
+	       screen__can(s->ctx->out);
+}
+
+static int watch(struct stats *s)
+{
+	int rc = wait__watch(&s->wait);
+
+	if (rc)
+		return errmsg__fail(s->ctx->err, rc, "cannot wait for signals");
+	s->watch = true;
+	return go_on(s);
+}
+
 static int measure(struct stats *s)
 {
-	int rc, event;
+	int rc, event = WAIT_TICK;
 
 	rc = take_sample(s, true);
+	if (!rc && can_watch(s))
+		rc = watch(s);
 	if (rc)
 		return rc;
 	wait__start(&s->wait, s->duration_ns, s->interval_ns, &s->child);
@@ -303,28 +406,47 @@ static int measure(struct stats *s)
 		if (rc)
 			return errmsg__fail(s->ctx->err, rc, "cannot start the command");
 	}
-	for (;;) {
+	while (!rc && event != WAIT_END) {
 		event = wait__next(&s->wait);
-		if (event < 0)
-			return errmsg__fail(s->ctx->err, event, "cannot wait");
-		if (event == WAIT_END)
+		switch (event) {
+		case WAIT_END:
 			break;
-		rc = event == WAIT_INTERVAL
-			     ? take_sample(s, false) ?: show(s) ?:
-			       runstats__let_go(&s->source, s->ctx->err)
-			     : runstats__look(&s->source, s->now, s->ctx->err);
-		if (rc)
-			return rc;
+		case WAIT_INTERVAL:
+			rc = next_interval(s);
+			break;
+		case WAIT_TICK:
+			rc = runstats__look(&s->source, s->now, s->ctx->err);
+			break;
+		case WAIT_KEY:
+			if (press(s))
+				event = WAIT_END;
+			else
+				rc = draw(s);
+			break;
+		case WAIT_STOP:
+			rc = stop(s);
+			break;
+		case WAIT_REDRAW:
+			rc = go_on(s);
+			break;
+		default:
+			rc = errmsg__fail(s->ctx->err, event, "cannot wait");
+			break;
+		}
 	}
-	return take_sample(s, true) ?: show(s);
+	screen__leave(&s->screen);
+	s->watch = false;
+	return rc ?: take_sample(s, true) ?: show(s);
 }
 
 static void close_stats(struct stats *s)
 {
 	const char *text = stats_switch__close(&s->sw);
 
+	screen__leave(&s->screen);
 	if (text)
 		note(s->ctx, "%s", text);
+	close_report(s);
 	runstats__close(&s->source);
 	stats_sample__free(&s->sample[0]);
 	stats_sample__free(&s->sample[1]);
@@ -339,6 +461,8 @@ int cmd_prog_stats(struct ctx *ctx)
 	struct stats s = {
 		.ctx = ctx,
 		.wait.signal_fd = -1,
+		.screen = {.out = ctx->out, .key_fd = -1},
+		.report.colour = !ctx->json && screen__has_colours(ctx->out),
 		.source.proc_root = ctx->proc_root,
 		.sw.proc_root = ctx->proc_root,
 		.source.sysfs_root = ctx->sysfs_root,

@@ -48,7 +48,7 @@ static double key(const struct stats_window_row *w, enum stats_sort sort)
 	case STATS_SORT_MISSED:
 		return w->counters.recursion_misses;
 	case STATS_SORT_ID:
-		return -(double)w->last->id;
+		return -(double)w->last.id;
 	default:
 		return w->cpus;
 	}
@@ -66,7 +66,7 @@ static int compare(const void *a, const void *b, void *data)
 	}
 	if (p != q)
 		return p < q ? 1 : -1;
-	return stats_row__compare(x->window->last, y->window->last);
+	return stats_row__compare(&x->window->last, &y->window->last);
 }
 
 void stats_report__sort(struct stats_report *r)

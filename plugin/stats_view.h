@@ -12,7 +12,7 @@
 
 /* What the views of the run time statistics show. Nothing is owned. */
 struct stats_view_row {
-	const struct runstats_prog *prog;
+	struct runstats_prog prog; /* as it was; the name is the source's, until its next sample */
 	const struct stats_window_row *window;
 	const struct blind_prog *blind; /* or NULL */
 	const struct owner *owners;
@@ -53,6 +53,8 @@ const char *stats_sort__name(enum stats_sort sort);
 void stats_view__plain(FILE *out, const struct stats_report *r);
 /* The same with what must not be cut off first: a screen has an end. */
 void stats_view__screen(FILE *out, const struct stats_report *r);
+/* The keys that there are on a screen. */
+void stats_view__keys(FILE *out, const struct stats_report *r);
 
 /* Programs: one JSON document, and one a line with interval. -ENOMEM. */
 int stats_view__json(const struct ctx *ctx, const struct stats_report *r);

@@ -30,11 +30,10 @@ static int put_counters(struct json_object *obj, const struct stats_counters *c,
 static int put_raw(struct json_object *obj, const char *key, const struct stats_row *row,
 		   bool missed_known)
 {
-	static const struct stats_row zero;
 	struct json_object *raw = json_object_new_object();
 	int rc = json__put(obj, key, raw);
 
-	return rc ? rc : put_counters(raw, row ? &row->counters : &zero.counters, missed_known);
+	return rc ? rc : put_counters(raw, &row->counters, missed_known);
 }
 
 static int put_marks(struct json_object *obj, const struct stats_window_row *w)
@@ -132,13 +131,13 @@ static int put_prog(struct json_object *array, const struct stats_report *r,
 	int i, rc;
 
 	for (i = 0; i < 8; i++)
-		snprintf(tag + 2 * i, 3, "%02x", row->prog->row.tag[i]);
+		snprintf(tag + 2 * i, 3, "%02x", row->prog.row.tag[i]);
 	rc = json__append(array, obj) ?:
-	     json__put(obj, "id", json_object_new_uint64(row->prog->row.id)) ?:
-	     json__put(obj, "type", json_object_new_string(prog__type_name(row->prog->type, type,
+	     json__put(obj, "id", json_object_new_uint64(row->prog.row.id)) ?:
+	     json__put(obj, "type", json_object_new_string(prog__type_name(row->prog.type, type,
 								     sizeof(type))));
-	if (!rc && row->prog->name[0])
-		rc = json__put(obj, "name", json_object_new_string(row->prog->name));
+	if (!rc && row->prog.name[0])
+		rc = json__put(obj, "name", json_object_new_string(row->prog.name));
 	rc = rc ?: json__put(obj, "tag", json_object_new_string(tag));
 	if (!rc && !(w->marks & STATS_BACK))
 		rc = put_counters(obj, &w->counters, missed) ?:
@@ -148,8 +147,8 @@ static int put_prog(struct json_object *array, const struct stats_report *r,
 		     json__put(obj, "cpu_percent", percent(w->cpus * 100)) ?:
 		     json__put(obj, "machine_percent", percent(w->cpus * 100 /
 							       r->window->online_cpus));
-	rc = rc ?: put_raw(obj, "first", w->first, missed) ?:
-	     put_raw(obj, "last", w->last, missed) ?:
+	rc = rc ?: put_raw(obj, "first", &w->first, missed) ?:
+	     put_raw(obj, "last", &w->last, missed) ?:
 	     put_marks(obj, w);
 	if (!rc && row->blind)
 		rc = put_blind(obj, row->blind);

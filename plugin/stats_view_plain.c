@@ -89,7 +89,7 @@ static void print_marks(FILE *out, const struct stats_report *r, unsigned marks,
 
 static const char *name(const struct stats_view_row *row)
 {
-	return row->prog->name[0] ? row->prog->name : "-";
+	return row->prog.name[0] ? row->prog.name : "-";
 }
 
 static void print_owners(FILE *out, const struct stats_view_row *row, pid_t self)
@@ -122,8 +122,8 @@ static void print_row(FILE *out, const struct stats_report *r, const struct stat
 	const struct stats_window_row *w = row->window;
 	char type[32];
 
-	fprintf(out, "%6u %-22s ", row->prog->row.id,
-		prog__type_name(row->prog->type, type, sizeof(type)));
+	fprintf(out, "%6u %-22s ", row->prog.row.id,
+		prog__type_name(row->prog.type, type, sizeof(type)));
 	if (w->marks & STATS_BACK) {
 		fprintf(out, "%12s %10s %10s %10s %8s %8s %8s", "-", "-", "-", "-", "-", "-", "-");
 	} else {
@@ -187,8 +187,8 @@ static void print_blind(FILE *out, const struct stats_report *r)
 		header = true;
 		for (kind = 1; kind <= row->blind->kinds; kind <<= 1)
 			if (row->blind->kinds & kind)
-				fprintf(out, "%6u %-22s %s: %s\n", row->prog->row.id,
-					prog__type_name(row->prog->type, type, sizeof(type)),
+				fprintf(out, "%6u %-22s %s: %s\n", row->prog.row.id,
+					prog__type_name(row->prog.type, type, sizeof(type)),
 					name(row),
 					blind__reason(row->blind, kind, buf, sizeof(buf)));
 	}
@@ -226,6 +226,17 @@ void stats_view__plain(FILE *out, const struct stats_report *r)
 	print_rest(out, r);
 	print_floor(out, r);
 	print_total(out, r);
+}
+
+void stats_view__keys(FILE *out, const struct stats_report *r)
+{
+	unsigned i;
+
+	fputs("q quit, sort by:", out);
+	for (i = 0; i < STATS_SORTS; i++)
+		fprintf(out, " %u %s%s%s", i + 1, i == r->sort ? colour(r, BOLD) : "",
+			stats_sort__name(i), i == r->sort ? colour(r, RESET) : "");
+	fputc('\n', out);
 }
 
 void stats_view__screen(FILE *out, const struct stats_report *r)

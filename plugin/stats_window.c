@@ -15,9 +15,7 @@ static bool came_after(const struct stats_row *row, const struct stats_sample *f
 
 static void subtract(struct stats_window_row *r)
 {
-	static const struct stats_counters zero;
-	const struct stats_counters *a = r->first ? &r->first->counters : &zero;
-	const struct stats_counters *b = &r->last->counters;
+	const struct stats_counters *a = &r->first.counters, *b = &r->last.counters;
 
 	if (b->run_time_ns < a->run_time_ns || b->run_cnt < a->run_cnt ||
 	    b->recursion_misses < a->recursion_misses) {
@@ -56,8 +54,9 @@ static void add(struct stats_window *w, const struct stats_row *first, const str
 {
 	struct stats_window_row *r = &w->v[w->n++];
 
-	r->first = first;
-	r->last = last;
+	if (first)
+		r->first = *first;
+	r->last = *last;
 	r->marks = marks;
 	/* Those that are read one after the other each have a window of their own; what came or
 	 * went is looked at over all of it. */

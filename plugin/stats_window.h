@@ -21,8 +21,8 @@ enum stats_mark {
 };
 
 struct stats_window_row {
-	const struct stats_row *first; /* NULL: counted from zero */
-	const struct stats_row *last;
+	struct stats_row first; /* only its counters, 0, if it is counted from zero */
+	struct stats_row last;
 	__u64 time_ns; /* what the rates are of */
 	/* Differences; 0 with STATS_BACK. */
 	struct stats_counters counters;
@@ -55,7 +55,7 @@ struct stats_window {
 };
 
 /*
- * Fills @w from two samples, @from before @to, which must stay as long as @w is used. A program that
+ * Fills @w from two samples, @from before @to. A program that
  * is only in @to is counted from zero if it was loaded after @from, else from where it is first
  * seen, which is nothing. -ENOMEM.
  */

@@ -33,7 +33,7 @@ int wait__open(struct wait *w)
 	int rc;
 
 	memset(w, 0, sizeof(*w));
-	w->signal_fd = -1;
+	w->signal_fd = w->key_fd = -1;
 	w->tick_ns = TICK_NS;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
@@ -52,6 +52,21 @@ int wait__open(struct wait *w)
 	return 0;
 }
 
+int wait__watch(struct wait *w)
+{
+	static const int signals[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT};
+	sigset_t mask;
+	size_t i;
+
+	if (sigprocmask(SIG_BLOCK, NULL, &mask))
+		return -errno;
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&mask, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &mask, NULL) || signalfd(w->signal_fd, &mask, 0) < 0)
+		return -errno;
+	return 0;
+}
+
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child)
 {
 	__u64 now = wait__now_ns();
@@ -67,8 +82,20 @@ static void read_signals(struct wait *w)
 	struct signalfd_siginfo info;
 
 	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD)
+		switch (info.ssi_signo) {
+		case SIGCHLD:
+			break;
+		case SIGTSTP:
+			w->stop = true;
+			break;
+		case SIGCONT:
+		case SIGWINCH:
+			w->again = true;
+			break;
+		default:
 			w->signal = info.ssi_signo;
+			break;
+		}
 	}
 }
 
@@ -80,7 +107,10 @@ int wait__interrupted(struct wait *w)
 
 int wait__next(struct wait *w)
 {
-	struct pollfd p = {.fd = w->signal_fd, .events = POLLIN};
+	struct pollfd p[] = {
+		{.fd = w->signal_fd, .events = POLLIN},
+		{.fd = w->key_fd, .events = POLLIN},
+	};
 	__u64 now = wait__now_ns(), until = now + w->tick_ns;
 	struct timespec timeout;
 
@@ -95,11 +125,17 @@ int wait__next(struct wait *w)
 	}
 	if (w->end_ns && now >= w->end_ns)
 		return WAIT_END;
+	if (w->stop) {
+		w->stop = false;
+		return WAIT_STOP;
+	}
+	if (w->again) {
+		w->again = false;
+		return WAIT_REDRAW;
+	}
 	if (w->interval_ns && now >= w->next_ns) {
 		/* Intervals keep their beat; those that a busy machine missed are left out. */
-		do
-			w->next_ns += w->interval_ns;
-		while (w->next_ns <= now);
+		w->next_ns += ((now - w->next_ns) / w->interval_ns + 1) * w->interval_ns;
 		return WAIT_INTERVAL;
 	}
 	if (w->end_ns && w->end_ns < until)
@@ -108,9 +144,9 @@ int wait__next(struct wait *w)
 		until = w->next_ns;
 	timeout.tv_sec = (until - now) / 1000000000ULL;
 	timeout.tv_nsec = (until - now) % 1000000000ULL;
-	if (ppoll(&p, 1, &timeout, NULL) < 0 && errno != EINTR)
-		return -errno;
-	return WAIT_TICK;
+	if (ppoll(p, 2, &timeout, NULL) < 0)
+		return errno == EINTR ? WAIT_TICK : -errno;
+	return p[1].revents ? WAIT_KEY : WAIT_TICK;
 }
 
 void wait__close(struct wait *w)

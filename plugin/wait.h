@@ -4,6 +4,7 @@
 
 #include <linux/types.h>
 #include <signal.h>
+#include <stdbool.h>
 
 #include "child.h"
 
@@ -20,17 +21,26 @@ struct wait {
 	__u64 tick_ns;	     /* a quarter of a second, if nobody sets it */
 	struct child *child; /* or NULL */
 	int signal;	     /* SIGINT or SIGTERM, once it came */
+	/* With wait__watch() only: */
+	int key_fd; /* keys come from it, or -1 */
+	bool stop;  /* SIGTSTP came */
+	bool again; /* SIGCONT or SIGWINCH came */
 };
 
 enum wait_event {
 	WAIT_TICK,     /* time to look after things (CPUs that come and go) */
 	WAIT_INTERVAL, /* an interval is over */
+	WAIT_KEY,      /* key_fd can be read */
+	WAIT_STOP,     /* the process is asked to stop (SIGTSTP); it is up to the caller to do so */
+	WAIT_REDRAW,   /* it goes on, or the terminal has another size */
 	WAIT_END,      /* the duration is over, the command has ended, or a signal came */
 };
 
 /* Blocks SIGINT, SIGTERM, SIGHUP (unless it is ignored) and SIGCHLD for the process. Negative
  * errno. */
 int wait__open(struct wait *w);
+/* Blocks SIGTSTP, SIGCONT, SIGWINCH and SIGQUIT as well, as somebody watches. Negative errno. */
+int wait__watch(struct wait *w);
 /* The measurement begins now. @duration_ns, @interval_ns: 0 for none. */
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child);
 /* Waits for the next event; at most tick_ns for WAIT_TICK. Negative errno. */
