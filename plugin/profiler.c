@@ -72,10 +72,9 @@ static int load_error(int rc, const struct prog *prog, const char *func, struct 
 		return errmsg__fail(
 			err, rc,
 			"prog %u (%s): the kernel refuses entry and exit programs on it: %s; no "
-			"capability is missing, so that this host or container forbids them. The "
-			"kernel's own run time may work: sysctl kernel.bpf_stats_enabled=1, then "
-			"'bpftool prog show'",
-			prog->id, prog->name, buf);
+			"capability is missing, so that this host or container forbids them. Its "
+			"run time can be had without: bpfcost prog stats id %u",
+			prog->id, prog->name, buf, prog->id);
 	case ENOENT:
 		return errmsg__fail(err, rc, "prog %u (%s): its BTF has no function '%s' (ENOENT)",
 				    prog->id, prog->name, func);

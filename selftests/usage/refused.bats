@@ -48,7 +48,7 @@ setup() {
 	[[ $why == 'Operation not permitted' ]]
 	fails 1 "(alu0): the kernel refuses entry and exit programs on it: Operation not" \
 		"${alu0[@]}" ns
-	fails 1 "kernel.bpf_stats_enabled=1" "${alu0[@]}" ns
+	fails 1 "bpfcost prog stats id " "${alu0[@]}" ns
 	fails 1 "the kernel refuses entry and exit programs" "${alu0[@]}" ns -- touch "$T/ran"
 	[[ ! -e $T/ran ]]
 	bpfcost prog profile all ns
