@@ -312,6 +312,14 @@ static int stats_fds_of(const char *pid)
 	return fds;
 }
 
+int bstats_fds_of(int pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	return stats_fds_of(text);
+}
+
 int bstats_holders(int except, char *buf, size_t size)
 {
 	struct dirent *de;

@@ -93,6 +93,9 @@ int bstats_holders(int except, char *buf, size_t size);
  * a minute, and which is gone with its fd, or the process. The fd, or a negative errno. */
 int bstats_lock(void);
 
+/* How many stats fds a process has; 0 if it is gone or may not be looked at. */
+int bstats_fds_of(int pid);
+
 /* The number of a type or function in the kernel's BTF, the value of an enumerator, the index of a
  * structure's member. */
 int bstats_btf_id(const char *name, int kind);

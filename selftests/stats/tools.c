@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 
 #include "btest.h"
 
@@ -64,8 +65,9 @@ static const char *must_find(struct btest *t, enum tool tool, char *path, size_t
 	return found;
 }
 
-/* Starts a program with its output thrown away; on a terminal of its own if it wants one. */
-static pid_t start(struct btest *t, const char *path, char *const argv[], bool terminal)
+/* Starts a program with its output to @out, or thrown away if that is -1; on a terminal of its own
+ * if it wants one. */
+static pid_t start_to(struct btest *t, const char *path, char *const argv[], bool terminal, int out)
 {
 	int master = -1;
 	char tty[64] = "";
@@ -92,7 +94,7 @@ static pid_t start(struct btest *t, const char *path, char *const argv[], bool t
 		} else {
 			fd = open("/dev/null", O_RDWR);
 		}
-		if (fd < 0 || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+		if (fd < 0 || dup2(fd, 0) < 0 || dup2(out < 0 ? fd : out, 1) < 0 || dup2(fd, 2) < 0)
 			_exit(126);
 		execv(path, argv);
 		_exit(127);
@@ -100,6 +102,44 @@ static pid_t start(struct btest *t, const char *path, char *const argv[], bool t
 	/* The terminal stays, and is never read: it takes a screen or two, and then the program may
 	 * wait, which is fine for one that only has to hold. */
 	return pid;
+}
+
+static pid_t start(struct btest *t, const char *path, char *const argv[], bool terminal)
+{
+	return start_to(t, path, argv, terminal, -1);
+}
+
+/* Runs a program to its end, which must be a success; what it printed is in @text. */
+static void ask(struct btest *t, const char *path, char *const argv[], char *text, size_t size)
+{
+	int fds[2], status;
+	size_t used = 0;
+	ssize_t n;
+	pid_t pid;
+
+	need(t, pipe2(fds, O_CLOEXEC), "pipe2");
+	pid = start_to(t, path, argv, false, fds[1]);
+	close(fds[1]);
+	while (used < size - 1 && (n = read(fds[0], text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	text[used] = '\0';
+	close(fds[0]);
+	need(t, waitpid(pid, &status, 0), "waitpid");
+	expect_eq(t, 0, status, "wait status of '%s %s %s %s'", argv[0], argv[1], argv[2], argv[3]);
+}
+
+/* The first number of that name in a tool's JSON. */
+static long long number_of(struct btest *t, const char *text, const char *key)
+{
+	char quoted[64];
+	const char *at;
+	long long value;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\":", key);
+	at = strstr(text, quoted);
+	if (!at || sscanf(at + strlen(quoted), "%lld", &value) != 1)
+		btest_failed(t, "a run_cnt in the tool's output", "%s", text);
+	return value;
 }
 
 static void end(struct btest *t, pid_t pid, int sig)
@@ -124,20 +164,20 @@ static void set_by_tool(struct btest *t, const char *path, int value)
 	expect_eq(t, 0, status, "wait status of 'sysctl -w %s'", text);
 }
 
-/* Waits for a program to switch on, which takes it a moment to get to. */
-static void wait_on(struct btest *t, pid_t pid, const char *name)
+/* Waits for a program to hold a stats fd, which takes it a moment to get to. */
+static void wait_holder(struct btest *t, pid_t pid, const char *name)
 {
 	for (int i = 0; i < 1500; i++) {
 		int status;
 
-		if (bstats_is_on(t->observer) == 1)
+		if (bstats_fds_of(pid) > 0)
 			return;
 		if (waitpid(pid, &status, WNOHANG) == pid)
-			btest_skip(t, "%s does not run here: it ended with wait status 0x%x", name,
-				   (unsigned int)status);
+			btest_failed(t, "a tool that holds a stats fd",
+				     "%s ended with wait status 0x%x", name, (unsigned int)status);
 		sleep_ms(10);
 	}
-	btest_skip(t, "%s holds no stats fd after 15 s", name);
+	btest_failed(t, "a tool that holds a stats fd", "%s holds none after 15 s", name);
 }
 
 static void all_counted(struct btest *t, int runs, const char *beside)
@@ -178,7 +218,8 @@ static void holder(struct btest *t, enum tool tool, char *const argv[], bool ter
 	const char *sysctl = find(TOOL_SYSCTL, sysctl_buf, sizeof(sysctl_buf));
 	pid_t pid = start(t, path, argv, terminal);
 
-	wait_on(t, pid, tools[tool].name);
+	wait_holder(t, pid, tools[tool].name);
+	expect_on(t, "while %s holds a stats fd", tools[tool].name);
 	all_counted(t, 100, tools[tool].name);
 	for (int i = 0; sysctl && i < 4; i++) {
 		set_by_tool(t, sysctl, i & 1);
@@ -195,9 +236,12 @@ static void bpftop(struct btest *t)
 	holder(t, TOOL_BPFTOP, (char *[]){"bpftop", NULL}, true);
 }
 
+/* Both ways to hold with it: for some time, and while a command runs. */
 static void bpfcost(struct btest *t)
 {
 	holder(t, TOOL_BPFCOST, (char *[]){"bpfcost", "stats", "enable", "duration", "60", NULL},
+	       false);
+	holder(t, TOOL_BPFCOST, (char *[]){"bpfcost", "stats", "enable", "--", "sleep", "60", NULL},
 	       false);
 }
 
@@ -218,6 +262,54 @@ static void shows(struct btest *t, struct peer *me, void *arg)
 
 		need(t, waitpid(pid, &status, 0), "waitpid");
 	}
+}
+
+static void show_id(struct btest *t, int prog, char *text, size_t size)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	need(t, bpf_obj_get_info_by_fd(prog, &info, &len), "BPF_OBJ_GET_INFO_BY_FD");
+	snprintf(text, size, "%u", info.id);
+}
+
+/* Runs that bpftool makes while bpfcost measures and the sysctl program toggles: how many there
+ * were is known to whoever asked for them, and all three see as many. */
+static void seen_by_all(struct btest *t)
+{
+	char buf[TOOLS][128], id[16], command[256], text[8192];
+	const char *sysctl = must_find(t, TOOL_SYSCTL, buf[0], sizeof(buf[0]));
+	const char *cost = must_find(t, TOOL_BPFCOST, buf[1], sizeof(buf[1]));
+	const char *tool = must_find(t, TOOL_BPFTOOL, buf[2], sizeof(buf[2]));
+	int prog = (int)need(t, bstats_observer(), "a program"), rounds = time_is_exact() ? 2 : 5;
+	struct peer p = peer_start(t, toggles, (void *)sysctl);
+
+	peer_hear(t, &p);
+	show_id(t, prog, id, sizeof(id));
+	snprintf(command, sizeof(command),
+		 "exec %s prog run id %s data_in /proc/version repeat 1000 >/dev/null", tool, id);
+	for (int i = 0; i < rounds; i++) {
+		struct bstats before = must_info(t, prog), after;
+
+		ask(t, cost,
+		    (char *[]){"bpfcost", "-j", "prog", "stats", "id", id, "--", "sh", "-c",
+			       command, NULL},
+		    text, sizeof(text));
+		after = must_info(t, prog);
+		expect_eq(t, 1000, (long long)(after.run_cnt - before.run_cnt),
+			  "runs counted of 1000");
+		expect_eq(t, 1000, number_of(t, text, "run_cnt"),
+			  "runs that 'bpfcost prog stats' saw of 1000");
+		ask(t, tool, (char *[]){"bpftool", "-j", "prog", "show", "id", id, NULL}, text,
+		    sizeof(text));
+		expect_eq(t, (long long)after.run_cnt, number_of(t, text, "run_cnt"),
+			  "run_cnt that 'bpftool prog show' says");
+	}
+	peer_kill(t, &p, SIGKILL);
+	/* A sysctl program that outlived its starter may still write. */
+	sleep_ms(200);
+	must_set(t, 0);
+	expect_off_soon(t, "after every tool ended and 0 was written");
 }
 
 static void everyone(struct btest *t)
@@ -243,6 +335,10 @@ static void everyone(struct btest *t)
 		held[TOOL_BPFCOST] = start(t, path[TOOL_BPFCOST],
 					   (char *[]){"bpfcost", "stats", "enable", "duration",
 						      "60", NULL}, false);
+	/* Those who are still starting do not take part. */
+	for (int i = 0; i < TOOLS; i++)
+		if (held[i])
+			wait_holder(t, held[i], tools[i].name);
 	p[peers++] = peer_start(t, toggles, (void *)path[TOOL_SYSCTL]);
 	if (path[TOOL_BPFTOOL])
 		p[peers++] = peer_start(t, shows, (void *)path[TOOL_BPFTOOL]);
@@ -271,10 +367,11 @@ static const char together[] =
 	"an old tool with the sysctl and any number of new ones with fds share the switch";
 
 static const struct btest_case cases[] = {
-	{ .name = "sysctl", .rule = together, .run = by_sysctl, .tags = "tools" },
-	{ .name = "bpftop", .rule = together, .run = bpftop, .tags = "tools" },
-	{ .name = "bpfcost", .rule = together, .run = bpfcost, .tags = "tools" },
-	{ .name = "everyone", .rule = together, .run = everyone, .tags = "tools" },
+	{.name = "sysctl", .rule = together, .run = by_sysctl, .tags = "tools"},
+	{.name = "bpftop", .rule = together, .run = bpftop, .tags = "tools"},
+	{.name = "bpfcost", .rule = together, .run = bpfcost, .tags = "tools"},
+	{.name = "seen-by-all", .rule = together, .run = seen_by_all, .tags = "tools"},
+	{.name = "everyone", .rule = together, .run = everyone, .tags = "tools"},
 	{},
 };
 
