@@ -106,3 +106,51 @@ build() { # DIR VARIABLE=VALUE...
 	run -0 make -C "$B" O="$T/v" CFLAGS=-O1 "$T/v/plugin/parse.o"
 	[[ $output == *'  CC '* ]]
 }
+
+@test "install-selftests: the statistics' suite, which runs without a compiler and without sources" {
+	local d=$T/root suite program
+
+	make -C "$A" install-selftests DESTDIR="$d" PREFIX=/usr >/dev/null
+	suite=$d/usr/libexec/bpfcost/selftests
+	# Nothing else is installed, nothing of what it was made from.
+	[[ $(find "$d" -mindepth 1 -maxdepth 5 | wc -l) == 8 ]] || fail "$(find "$d" -maxdepth 5)"
+	[[ ! $(find "$d" -name '*.[cho]' -o -name Makefile -o -name '*.d') ]]
+	cp -a "$suite" "$T/moved"
+	run -0 env -i PATH=/usr/bin:/bin "$T/moved/run" --list
+	[[ $output == *'stats/stats: reference count of the switch'* ]] || fail "$output"
+	[[ $output != *cli* ]]
+	for program in "$A"/selftests/stats/*.c; do
+		program=$(basename "$program" .c)
+		run -0 env -i "$T/moved/stats/$program" --list
+		[[ $output ]]
+	done
+	# Away from here nobody is root on purpose: all that matters is that it gets to its tests.
+	run env -i PATH=/usr/bin:/bin "$T/moved/run" --tag errors stats
+	((status == 0 || status == 4)) || fail "$output"
+	[[ $output == *'ok 1 errors'* ]] || fail "$output"
+}
+
+@test "the statistics' suite builds by itself, and as a target of kselftest" {
+	local tree=$T/linux/tools/testing/selftests
+
+	run -0 make -C "$A/selftests/stats" OUTPUT="$T/alone"
+	[[ $output != *warning* ]] || fail "$output"
+	run -0 "$T/alone/refcount" --list
+	[[ $output == *holder-killed* ]] || fail "$output"
+	# What the kernel's lib.mk makes of the lists, and the flag that it adds.
+	mkdir -p "$tree"
+	cat >"$tree/lib.mk" <<-'EOF'
+	OUTPUT := $(CURDIR)
+	TEST_GEN_FILES := $(patsubst %,$(OUTPUT)/%,$(TEST_GEN_FILES))
+	all: $(TEST_GEN_FILES)
+	CFLAGS += -D_GNU_SOURCE=
+	list: ; @realpath -e $(TEST_PROGS) $(TEST_FILES) $(TEST_INCLUDES) config settings
+	EOF
+	cp -a "$B/selftests" "$tree/bpfcost"
+	run -0 make -C "$tree/bpfcost/stats"
+	[[ $output != *warning* ]] || fail "$output"
+	[[ -x $tree/bpfcost/stats/refcount && -x $tree/bpfcost/stats/storm ]]
+	run -0 make -s --no-print-directory -C "$tree/bpfcost/stats" list
+	# A file that cannot be executed goes through the runner beside it.
+	[[ ! -x $tree/bpfcost/stats/stats.bats && -x $tree/bpfcost/stats/ksft_runner.sh ]]
+}

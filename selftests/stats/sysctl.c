@@ -249,7 +249,7 @@ static void file_mode(struct btest *t)
 static void tries(struct btest *t, struct peer *me, void *arg)
 {
 	(void)arg;
-	for (const char *s = "10"; *s; s++)
+	for (const char *s = "102"; *s; s++)
 		peer_say(t, me, bstats_sysctl_write(s, 1));
 	peer_say(t, me, bstats_sysctl_read());
 }
@@ -289,6 +289,8 @@ static void refused(struct btest *t, const struct who *w, int err, const char *w
 		p = peer_start(t, tries_as, (void *)w);
 		expect_errno(t, err, peer_hear(t, &p), "writing 1 as %s", who);
 		expect_errno(t, err, peer_hear(t, &p), "writing 0 as %s", who);
+		expect_errno(t, err, peer_hear(t, &p),
+			     "writing 2 as %s: who writes is checked before what is written", who);
 		expect_eq(t, start, peer_hear(t, &p), "value that reads back as %s", who);
 		peer_wait(t, &p);
 		if (start)
