@@ -32,6 +32,8 @@
 #define MAX_TOOLS     16
 #define MAX_HELD      12 /* fds that one tool holds */
 #define MAX_STEPS     1024
+#define STEP_TEXT     18 /* what a step takes at most when it is printed: "15:killchild.255 " */
+#define NOTE_STEPS    64 /* in a line */
 #define SHRINK_NS     10000000000LL
 #define SHRINK_TRIES  3 /* of a sequence, before it counts as one that does not fail */
 #define DEFAULT_TOOLS 8
@@ -570,7 +572,7 @@ static void print_steps(const struct step *steps, unsigned int count, char *buf,
 
 static unsigned int read_steps(struct btest *t, const char *text, struct step *steps)
 {
-	char copy[MAX_STEPS * 16], *save, *word;
+	char copy[MAX_STEPS * STEP_TEXT], *save, *word;
 	unsigned int count = 0;
 
 	snprintf(copy, sizeof(copy), "%s", text);
@@ -616,9 +618,15 @@ static bool still_fails(struct storm *s, const struct step *steps, unsigned int 
 	return false;
 }
 
+static const char wrong_for_good[] =
+	"; the kernel's count is wrong now, so that every sequence fails: after a reboot it may "
+	"be shortened further";
+
 /* Leaves out what can be left out: halves, then quarters, and so on. Stops when the kernel's
- * count is wrong for good, since then every sequence fails. Returns the new length. */
-static unsigned int shrink(struct storm *s, struct step *steps, unsigned int count, bool *stopped)
+ * count is wrong for good, since then every sequence fails. Returns the new length, and in @why
+ * what kept it from becoming shorter, if that is so. */
+static unsigned int shrink(struct storm *s, struct step *steps, unsigned int count,
+			   const char **why)
 {
 	long long end = now_ns() + SHRINK_NS;
 
@@ -628,7 +636,7 @@ static unsigned int shrink(struct storm *s, struct step *steps, unsigned int cou
 			unsigned int n = chunk < count - 1 - at ? chunk : count - 1 - at;
 
 			if (!sane(s) || now_ns() > end) {
-				*stopped = true;
+				*why = now_ns() > end ? "; time is up" : wrong_for_good;
 				return count;
 			}
 			/* The last step is a pause: that is where the switch is looked at. */
@@ -665,25 +673,30 @@ static _Noreturn void report(struct storm *s, struct step *steps, unsigned int c
 			     unsigned long long seed)
 {
 	unsigned int original = count;
-	char first[1000], text[2600];
-	bool stopped = false;
+	char first[1000], text[NOTE_STEPS * STEP_TEXT];
+	const char *why = "";
 
 	snprintf(first, sizeof(first), "%s", s->sh->text);
 	/* Nothing after the pause at which it was seen can have been the reason; a shorter sequence
 	 * may fail in another way, which is as good. */
-	if (sane(s) && still_fails(s, steps, count))
-		count = shrink(s, steps, count, &stopped);
+	if (!sane(s))
+		why = wrong_for_good;
+	else if (still_fails(s, steps, count))
+		count = shrink(s, steps, count, &why);
 	else
-		stopped = true;
-	print_steps(steps, count, text, sizeof(text));
+		why = "; it did not fail again, as what runs at once runs in another order each "
+		      "time";
 	btest_note(s->t,
 		   "seed %llu, %u tools; shortest sequence found (%u of %u steps%s), to be played "
-		   "again as STORM_TOOLS=%u STORM_REPLAY='...':\n%s",
-		   seed, s->tools, count, original,
-		   stopped ? "; the kernel's count is wrong now or time is up, so that it could "
-			     "not be shortened further, after a reboot it may"
-			   : "",
-		   s->tools, text);
+		   "again as STORM_TOOLS=%u STORM_REPLAY='...':",
+		   seed, s->tools, count, original, why, s->tools);
+	/* A note has its limits, and a sequence that could not be shortened may be long. */
+	for (unsigned int i = 0; i < count; i += NOTE_STEPS) {
+		print_steps(steps + i, count - i < NOTE_STEPS ? count - i : NOTE_STEPS, text,
+			    sizeof(text));
+		btest_note(s->t, "%s", text);
+	}
+	print_steps(steps, count < NOTE_STEPS ? count : NOTE_STEPS, text, sizeof(text));
 	text[300] = '\0';
 	btest_failed(s->t, "what the model says, at each pause and at each run of a holder",
 		     "%s; STORM_SEED=%llu, shortest sequence found (%u steps): %s", first, seed,
