@@ -188,9 +188,10 @@ be disturbed" ]] || fail "$output"
 # Starts the case that waits, with both the sysctl and an fd on.
 start_waiting() {
 	CHANGED=1
+	rm -f "$BATS_TEST_TMPDIR/out"
 	"$SAMPLE" waits >"$BATS_TEST_TMPDIR/out" 3>&- &
 	PIDS=$!
-	soon grep -q 'waits: ready' "$BATS_TEST_TMPDIR/out"
+	soon grep -qs 'waits: ready' "$BATS_TEST_TMPDIR/out"
 	[[ $(<"$SYSCTL") == 1 ]]
 }
 
@@ -242,4 +243,17 @@ start_waiting() {
 	sample 0 passes leaves-sysctl
 	wait "$PIDS" || rc=$?
 	((rc == 0)) || fail "$(<"$BATS_TEST_TMPDIR/one")"
+}
+
+@test "the storm: a seed, a length, a sequence to be played again" {
+	local storm=$TESTDIR/stats/storm
+
+	STORM_SEED=7 STORM_OPS=300 STORM_TOOLS=3 run -0 "$storm"
+	[[ $output =~ 'storm: seed 7: '([0-9]+)' operations of 3 tools' ]] || fail "$output"
+	((BASH_REMATCH[1] >= 300 && BASH_REMATCH[1] < 2000)) || fail "$output"
+	has 'ok 1 storm'
+	STORM_REPLAY='0:open.0 1:sysctl1.0 2:run.0 pause 0:die.0 1:sysctl0.0 pause' run -0 "$storm"
+	has 'ok 1 storm'
+	STORM_REPLAY='0:fly.0' run -1 "$storm"
+	has '# seen: 0:fly.0: Invalid argument' 'not ok 1 storm'
 }
