@@ -80,9 +80,10 @@ static const char *draw_line(FILE *out, const char *line, unsigned columns)
 	while (*line && *line != '\n') {
 		if (*line == '\033') {
 			/* It is there in any case, so that a colour that began also ends. */
-			do
+			while (*line && *line != 'm' && *line != '\n')
 				fputc(*line++, out);
-			while (*line && *line != 'm' && *line != '\n');
+			if (*line == 'm')
+				fputc(*line++, out);
 			continue;
 		}
 		/* The bytes that continue a character of UTF-8 take no room. */
