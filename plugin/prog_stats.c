@@ -36,6 +36,8 @@ struct stats {
 	/* What it takes. */
 	struct runstats source;
 	struct stats_switch sw;
+	struct errmsg refusal; /* why it may not be held; that it is on is not known then */
+	bool sysctl_was_on;
 	struct floor floor; /* n_metrics 0: not known */
 	struct stats_sample sample[2], *last, *now;
 	struct stats_window window; /* the last one, and what is shown of it */
@@ -138,7 +140,38 @@ static bool is_off(const struct stats *s)
 		return false;
 	if (!stats_switch__observe(&on, NULL))
 		return !on;
-	return stats_switch__sysctl(s->sw.proc_root, &value) || !value;
+	/* Of those who hold it by an fd nothing is known here. */
+	return s->sysctl_was_on && !stats_switch__sysctl(s->sw.proc_root, &value) && !value;
+}
+
+/*
+ * Holds the switch. Who may neither do that nor see whether somebody else does, sees it in the end: if
+ * a program was counted, it was on.
+ */
+static int hold_switch(struct stats *s)
+{
+	int value = 0, rc;
+	bool on;
+
+	rc = stats_switch__open(&s->sw, &s->refusal);
+	if (rc == -EPERM && stats_switch__observe(&on, NULL)) {
+		s->sw.held = true;
+		s->sw.how = STATS_SWITCH_FOREIGN;
+		rc = 0;
+	} else if (!rc) {
+		memset(&s->refusal, 0, sizeof(s->refusal));
+	}
+	if (rc)
+		return errmsg__fail(s->ctx->err, rc, "%s", s->refusal.text);
+	s->sysctl_was_on = !stats_switch__sysctl(s->sw.proc_root, &value) && value;
+	if (s->sw.how == STATS_SWITCH_FD)
+		debug(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
+	else if (s->refusal.status)
+		note(s->ctx, "whether the statistics are on is not known; to hold them on needs "
+			     "CAP_SYS_ADMIN, for example: sudo");
+	else
+		note(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
+	return 0;
 }
 
 static int take_sample(struct stats *s, bool probe)
@@ -224,7 +257,8 @@ static int make_report(struct stats *s)
 	r->time_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	r->window = &s->window;
 	r->sw = &s->sw;
-	r->all = is_all(s);
+	r->all = is_all(s) && !s->source.fdinfo;
+	r->own = is_all(s) && s->source.fdinfo;
 	r->interval = s->interval_ns != 0;
 	if (f->n_metrics) {
 		r->floor = f;
@@ -282,6 +316,10 @@ static int show(struct stats *s)
 	rc = make_report(s);
 	if (rc)
 		return rc;
+	if (s->refusal.status && !s->window.run_cnt)
+		return errmsg__fail(s->ctx->err, -EPERM, "%s; nothing was counted",
+				    s->refusal.text);
+	memset(&s->refusal, 0, sizeof(s->refusal));
 	stats_report__sort(&s->report);
 	if (s->watch) {
 		rc = draw(s);
@@ -317,14 +355,12 @@ static int start(struct stats *s)
 	struct errmsg why = {};
 	int rc;
 
-	rc = runstats__open(&s->source, s->filters, s->n_filters, s->ctx->err)
-		     ?: stats_switch__open(&s->sw, s->ctx->err);
+	rc = runstats__open(&s->source, s->filters, s->n_filters, s->ctx->err) ?: hold_switch(s);
 	if (rc)
 		return rc;
-	if (s->sw.how == STATS_SWITCH_FD)
-		debug(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
-	else
-		note(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));
+	if (s->source.fdinfo)
+		note(s->ctx, "only programs that your own processes have open can be read; for the "
+			     "others it needs CAP_SYS_ADMIN, for example: sudo");
 	if (floor__measure_statistics(&s->floor, &why))
 		debug(s->ctx, "no floor: %s", why.text);
 	return drop_privileges(s);

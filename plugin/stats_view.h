@@ -38,6 +38,7 @@ struct stats_report {
 	const struct owners *owners; /* NULL: not asked for */
 	pid_t self;		     /* no owner, though it has them open */
 	bool all;		     /* every program, none is left out */
+	bool own;		     /* those that our own processes have open */
 	bool interval;		     /* one of many: JSON gets a line each, with the time */
 	__u64 time_ns;		     /* CLOCK_REALTIME at the end of the window */
 	enum stats_sort sort;

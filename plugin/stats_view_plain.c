@@ -45,7 +45,10 @@ static void print_total(FILE *out, const struct stats_report *r)
 	fprintf(out,
 		"%s%s %s of this machine%s (%s of one CPU; %u online%s): %llu run%s of %zu "
 		"program%s in %.3f s\n",
-		colour(r, BOLD), r->all ? "BPF takes" : "What was asked for takes",
+		colour(r, BOLD),
+		r->all	 ? "BPF takes"
+		: r->own ? "What can be seen of BPF takes"
+			 : "What was asked for takes",
 		percent(w->cpus * 100 / w->online_cpus, a, sizeof(a)), colour(r, RESET),
 		percent(w->cpus * 100, b, sizeof(b)), w->online_cpus,
 		w->cpus_changed ? " now, others before" : "", (unsigned long long)w->run_cnt,

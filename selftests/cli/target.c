@@ -21,10 +21,19 @@
  *   target many N COMMAND...     runs COMMAND while N programs without BTF are loaded
  *   target churn SECONDS         loads a program, runs it once, and unloads it, again and again;
  *                                prints how often
+ *   target own UID N FIFO COMMAND...
+ *                                loads a program, prints its id, becomes user UID, and runs COMMAND
+ *                                while it has it open; once something is written to FIFO, a process
+ *                                that kept its privileges runs the program N times
+ *   target forbid CMD ERRNO COMMAND...
+ *                                runs COMMAND on a kernel whose bpf(CMD) fails with ERRNO
  *   target ids                   prints all programs, maps and links that there are
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +48,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+
+#include "forbid.h"
 
 /* `return 0` in BPF */
 static const struct bpf_insn return_0[] = {
@@ -391,6 +402,59 @@ static int with_caps(const char *text, char **argv)
 	return 127;
 }
 
+/* Waits for the FIFO, runs the program, and ends. */
+static void run_later(int fd, int n, const char *fifo)
+{
+	char packet[64] = {}, byte;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = n);
+	int in;
+
+	/* Not to outlive whoever would have told. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	in = open(fifo, O_RDONLY);
+	if (in < 0 || read(in, &byte, 1) != 1 || bpf_prog_test_run_opts(fd, &opts))
+		_exit(1);
+	_exit(0);
+}
+
+static int own(unsigned uid, int n, const char *fifo, char **argv)
+{
+	pid_t pid;
+	int fd;
+
+	fd = load_plain("owned");
+	if (fd < 0) {
+		fprintf(stderr, "target: cannot load: %s\n", strerror(errno));
+		return 1;
+	}
+	fprintf(stderr, "%d\n", get_id(fd));
+	pid = fork();
+	if (!pid)
+		run_later(fd, n, fifo);
+	if (pid < 0 || setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) {
+		fprintf(stderr, "target: cannot become user %u: %s\n", uid, strerror(errno));
+		return 1;
+	}
+	/* As a process that was started by that user is: it may look at itself in /proc. */
+	if (prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	return run_command(argv);
+}
+
+static int with_forbidden(int cmd, int err, char **argv)
+{
+	int rc = forbid_bpf(cmd, err);
+
+	if (rc) {
+		fprintf(stderr, "target: cannot forbid bpf(%d): %s\n", cmd, strerror(-rc));
+		return 1;
+	}
+	execvp(argv[0], argv);
+	fprintf(stderr, "target: cannot run %s: %s\n", argv[0], strerror(errno));
+	return 127;
+}
+
 static int print_ids(void)
 {
 	struct bpf_prog_info prog;
@@ -450,6 +514,10 @@ int main(int argc, char **argv)
 		return many(atoi(argv[2]), argv + 3);
 	if (argc == 3 && !strcmp(cmd, "churn"))
 		return churn(atof(argv[2]));
+	if (argc > 5 && !strcmp(cmd, "own"))
+		return own(atoi(argv[2]), atoi(argv[3]), argv[4], argv + 5);
+	if (argc > 4 && !strcmp(cmd, "forbid"))
+		return with_forbidden(atoi(argv[2]), atoi(argv[3]), argv + 4);
 	if (argc == 2 && !strcmp(cmd, "ids"))
 		return print_ids();
 	fputs("target: wrong usage; see the head of target.c\n", stderr);

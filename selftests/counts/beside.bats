@@ -1,0 +1,263 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# prog stats beside others: nobody disturbs the other, every run is counted, and the switch is left
+# as it was, or as the administrator had it set meanwhile. And with less than all rights.
+# shellcheck disable=SC2016,SC2154 # for other shells; variables of counts.bash
+
+setup_file() {
+	load counts
+	load_targets
+	cat "$SWITCH" >"$BATS_FILE_TMPDIR/switch"
+	# Ordinary users have to reach it.
+	ORDINARY=$(mktemp -d /tmp/bpfcost.XXXXXX)
+	export ORDINARY
+	chmod 755 "$ORDINARY"
+	cp "$BPFCOST" "$ORDINARY/bpfcost"
+	chmod 755 "$ORDINARY/bpfcost"
+}
+
+teardown_file() {
+	load counts
+	unload_targets
+	rm -rf "$ORDINARY"
+	cat "$BATS_FILE_TMPDIR/switch" >"$SWITCH" 2>/dev/null || :
+}
+
+setup() {
+	load counts
+	set_ids
+}
+
+teardown() {
+	end_jobs
+	cat "$BATS_FILE_TMPDIR/switch" >"$SWITCH"
+	wait
+	is_off
+}
+
+# Waits until a bpfcost in the background has taken its first sample: it holds the program.
+wait_for_first_sample() { # PID
+	local fd
+
+	while :; do
+		for fd in "/proc/$1/fdinfo/"*; do
+			! grep -qs "^prog_id:.$alu10\$" "$fd" || break 2
+		done
+		[[ -d /proc/$1 ]] || fail "it has ended: $(<"$T/out1")$(<"$T/err1")"
+		sleep 0.05
+	done
+	# The switch is held a moment later, and then the floor is measured.
+	sleep 0.5
+}
+
+in_background() { # N ARG...
+	local n=$1
+
+	shift
+	"$BPFCOST" "$@" >"$T/out$n" 2>"$T/err$n" 3>&- &
+	pid[n]=$!
+	wait_for_first_sample "${pid[n]}"
+}
+
+@test "two at once, and one that is killed in the middle" {
+	local pid=()
+
+	in_background 1 -j prog stats id "$alu10"
+	in_background 2 -j prog stats id "$alu10"
+	stats id "$alu10" -- bash -c '"$0" run "$1" 10; kill -KILL "$2"; "$0" run "$1" 20' \
+		"$TARGET" "$P/alu10" "${pid[2]}"
+	json_is "runs($alu10) == 30"
+	kill -TERM "${pid[1]}"
+	wait "${pid[1]}"
+	cp "$T/out1" "$T/out"
+	json_is "runs($alu10) == 30"
+	# Whoever is killed has written nothing, and holds nothing.
+	[[ ! -s $T/out2 ]]
+	! in_lab || [[ $("$BPFCOST" -j stats show | jq -r .state) == off ]]
+}
+
+@test "the sysctl changes under it, and stays as the administrator has set it" {
+	stats id "$alu10" -- bash -c 'for v in 1 0 1 0 1 0; do
+			echo $v >"$2" || exit 9
+			"$0" run "$1" 10 || exit 9
+		done' "$TARGET" "$P/alu10" "$SWITCH"
+	json_is "runs($alu10) == 60 and .switch_was_off == false"
+	[[ $(<"$SWITCH") == 0 ]]
+	echo 1 >"$SWITCH"
+	stats id "$alu10" -- bash -c 'echo 0 >"$2"; "$0" run "$1" 10; echo 1 >"$2"' \
+		"$TARGET" "$P/alu10" "$SWITCH"
+	json_is "runs($alu10) == 10"
+	[[ $(<"$SWITCH") == 1 ]]
+	echo 0 >"$SWITCH"
+}
+
+@test "a kernel without stats fds: the sysctl, for as long as it takes" {
+	local forbid=("$TARGET" forbid 32 22) # BPF_ENABLE_STATS, EINVAL
+
+	"${forbid[@]}" "$BPFCOST" -j prog stats id "$alu10" -- \
+		bash -c '"$0" run "$1" 10; cat "$2" >&2' "$TARGET" "$P/alu10" "$SWITCH" \
+		>"$T/out" 2>"$T/err"
+	json_is "runs($alu10) == 10 and .switch == \"sysctl\" and .switch_was_off == false"
+	[[ $(head -n 1 "$T/err") == 'the switch of the statistics is held by the sysctl'* ]]
+	[[ $(<"$T/err") == *$'\n1\n'*'is set back to 0' ]] || fail "$(<"$T/err")"
+	[[ $(<"$SWITCH") == 0 ]]
+	# Somebody switches it off: that is said, as runs are missing.
+	"${forbid[@]}" "$BPFCOST" -j prog stats id "$alu10" -- \
+		bash -c '"$0" run "$1" 10; echo 0 >"$2"; "$0" run "$1" 10' "$TARGET" "$P/alu10" \
+		"$SWITCH" >"$T/out" 2>"$T/err"
+	if in_lab; then
+		json_is "runs($alu10) == 10 and .switch_was_off"
+		"${forbid[@]}" "$BPFCOST" prog stats id "$alu10" -- \
+			bash -c 'echo 0 >"$0"' "$SWITCH" >"$T/out" 2>"$T/err"
+		grep -qx 'the statistics were switched off meanwhile: runs are missing' "$T/out"
+	fi
+	[[ $(<"$SWITCH") == 0 ]]
+	# Where it cannot be written, that is the message.
+	cat >"$T/readonly" <<-'EOF'
+		mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys || exit 99
+		exec "$@"
+	EOF
+	status=0
+	unshare -m bash "$T/readonly" "${forbid[@]}" "$BPFCOST" -j prog stats duration 0.1 \
+		>"$T/out" 2>"$T/err" || status=$?
+	((status != 99)) || skip "may not mount"
+	((status == 1))
+	[[ $(jq -r .error "$T/out") == *'cannot be set: Read-only file system (EROFS)'* ]] ||
+		fail "$(<"$T/out")$(<"$T/err")"
+	# With stats fds it does not matter.
+	unshare -m bash "$T/readonly" "$BPFCOST" -j prog stats id "$alu10" -- \
+		"$TARGET" run "$P/alu10" 10 >"$T/out"
+	json_is "runs($alu10) == 10 and .switch == \"fd\""
+}
+
+@test "without CAP_SYS_ADMIN: beside somebody who holds the switch" {
+	local text="cannot switch the kernel's statistics on: Operation not permitted (EPERM); it"
+	local few=("$TARGET" caps cap_bpf "$BPFCOST" -j prog stats pinned "$P/alu10")
+	local pid=()
+
+	# Others hold it natively, now and then.
+	if in_lab; then
+		run -1 "${few[@]}" duration 0.05
+		[[ $(jq -r .error <<<"$output") == "$text needs CAP_SYS_ADMIN, for example: sudo" ]]
+	fi
+	in_background 1 -j prog stats id "$alu10"
+	"${few[@]}" -- bash -c '"$0" run "$1" 10' "$TARGET" "$P/alu10" >"$T/out" 2>"$T/err"
+	json_is "runs($alu10) == 10 and .switch == \"foreign\" and .switch_was_off == false"
+	grep -q '^the switch of the statistics is held by somebody else, and can end' "$T/err"
+	# It ends.
+	if in_lab; then
+		"${few[@]}" -- bash -c '"$0" run "$1" 10; kill "$2"; sleep 0.5; "$0" run "$1" 10' \
+			"$TARGET" "$P/alu10" "${pid[1]}" >"$T/out" 2>"$T/err"
+		json_is "runs($alu10) == 10 and .switch_was_off"
+	fi
+	# By id, or all of them, it takes more.
+	run -1 --separate-stderr "$TARGET" caps cap_bpf "$BPFCOST" prog stats id "$alu10" duration 1
+	[[ ! $output && $stderr == *"cannot open program $alu10: Operation not permitted (EPERM); "* ]]
+	run -1 --separate-stderr "$TARGET" caps '' "$BPFCOST" prog stats name alu10 duration 1
+	[[ ! $output && $stderr == *'cannot list programs: '*'it needs CAP_SYS_ADMIN'* ]]
+}
+
+@test "an ordinary user: what its own processes have open, also where /proc hides others" {
+	local fifo=$ORDINARY/fifo id hide='' holder
+
+	mkfifo "$fifo"
+	chmod 666 "$fifo"
+	own() { # ARG...
+		"$TARGET" own 65534 70 "$fifo" "$ORDINARY/bpfcost" "$@" -- \
+			sh -c 'echo >"$0"; sleep 0.5' "$fifo" >"$T/out" 2>"$T/err"
+	}
+	# Nobody holds it, or that cannot be seen: what is not counted is not shown as a zero.
+	if in_lab; then
+		run -1 own -j prog stats
+		[[ $(jq -r .error "$T/out") == *'it needs CAP_SYS_ADMIN, for example: sudo; nothing was counted' ]]
+	fi
+	"$BPFCOST" stats enable 2>/dev/null 3>&- &
+	holder=$!
+	for hide in '' 1; do
+		if [[ $hide ]]; then
+			cat >"$T/hide" <<-'EOF'
+				mount -t proc -o hidepid=2 proc /proc || exit 99
+				exec "$@"
+			EOF
+			status=0
+			unshare -m bash "$T/hide" "$TARGET" own 65534 70 "$fifo" \
+				"$ORDINARY/bpfcost" -j prog stats by owner -- \
+				sh -c 'echo >"$0"; sleep 0.5' "$fifo" >"$T/out" 2>"$T/err" || status=$?
+			((status != 99)) || break
+		else
+			own -j prog stats by owner || fail "$(<"$T/out")$(<"$T/err")"
+		fi
+		id=$(head -n 1 "$T/err")
+		# No floor without loading anything, and no list of ids.
+		[[ $(ask -n "[inputs] | length == 1 and (.[0] | .switch == \"foreign\"
+			and (has(\"floor\") or has(\"unseen\") | not)
+			and (.programs | length == 1)
+			and (prog($id) | .run_cnt == 70 and .type == \"socket_filter\"
+				and (has(\"net_per_run\") or has(\"name\") | not)
+				and (.owners | map(.comm) == [\"target\"])))" "$T/out") == true ]] ||
+			fail "$(show)$(<"$T/err")"
+		grep -q '^only programs that your own processes have open can be read; ' "$T/err"
+	done
+	own prog stats id "$id" && fail 'it is gone'
+	own prog stats by owner
+	[[ $(<"$T/out") == *'not all processes could be looked at for what they have open'* ]]
+	[[ $(<"$T/out") == *'What can be seen of BPF takes '* ]]
+	[[ $(<"$T/out") == *'net is not known: the floor cannot be measured here'* ]]
+	kill "$holder"
+}
+
+@test "a clock that jumps" {
+	in_lab || skip "the clock is only set in the lab"
+	bpfcost -j prog stats id "$alu10" interval 0.3 -- bash -c '
+		"$0" run "$1" 10
+		date -s "2031-01-01 00:00:00" >/dev/null && sleep 0.5 && "$0" run "$1" 10
+		date -s "2021-01-01 00:00:00" >/dev/null && sleep 0.5 && "$0" run "$1" 10' "$TARGET" "$P/alu10"
+	((status == 0)) || fail "$(show)$(<"$T/err")"
+	ask -es "all(.[]; sound and .window_ns < 60e9 and (prog($alu10) | .marks == []))
+		and (map(runs($alu10)) | add == 30) and (map(.time) | max - min > 1e8)" "$T/out" \
+		>/dev/null || fail "$(show)"
+	# A program that is loaded then is as new as any.
+	stats -- bash -c 'date -s "2001-01-01 00:00:00" >/dev/null; "$0" load "$1" "$2" >&2; sleep 0.3
+		"$0" run "$2/alu1" 5; rm -r "$2"' "$TARGET" "$TESTDIR/cli/targets.bpf.o" \
+		"$BPFFS/later" || [[ -s $T/err ]]
+	json_is "prog($(sed -n 's/ alu1$//p' "$T/err")) | .run_cnt == 5 and .marks == [\"new\"]"
+}
+
+@test "everybody at once" {
+	local pid=() jobs=() tools='bpftool sysctl' i
+
+	need_bpftool
+	need_command sysctl
+	"$BPFTOOL" prog show >/dev/null
+	while :; do "$BPFTOOL" prog show >/dev/null 2>&1; done 3>&- &
+	jobs+=($!)
+	while :; do
+		sysctl -q -w kernel.bpf_stats_enabled=1
+		sysctl -q -w kernel.bpf_stats_enabled=0
+	done 3>&- &
+	jobs+=($!)
+	if [[ $(type -P bpftop) ]]; then
+		"$TESTDIR/counts/pty" 40 120 bpftop < <(sleep 60) >"$T/bpftop" 2>&1 3>&- &
+		jobs+=($!)
+		tools+=' bpftop'
+	fi
+	echo "# beside $tools" >&3
+	in_background 1 -j prog stats id "$alu10"
+	in_background 2 -j prog stats id "$alu10" interval 0.1
+	for ((i = 0; i < 3; i++)); do
+		stats id "$alu10" -- "$TARGET" run "$P/alu10" 100 5
+		json_is "runs($alu10) == 500"
+	done
+	kill -TERM "${pid[@]}"
+	wait "${pid[@]}"
+	ask -es "all(.[]; sound) and (map(runs($alu10)) | add == 1500)" "$T/out2" >/dev/null ||
+		fail "$(show "$T/out2")"
+	cp "$T/out1" "$T/out"
+	json_is "runs($alu10) == 1500"
+	kill -KILL "${jobs[@]}"
+	wait "${jobs[@]}" 2>/dev/null || :
+	# One that was about to write may still do so.
+	sleep 0.3
+	echo 0 >"$SWITCH"
+}
