@@ -581,7 +581,7 @@ static void drop_gone(struct runstats *rs)
 	for (i = 0; i < rs->n; i++) {
 		struct runstats_prog *p = &rs->v[i];
 
-		if (p->row.gone && p->reported) {
+		if (p->dropped || (p->row.gone && p->reported)) {
 			unhold(rs, p);
 			free(p->name);
 		} else {
@@ -684,33 +684,47 @@ int runstats__read(struct runstats *rs, struct stats_sample *s, bool probe, stru
 	return 0;
 }
 
-int runstats__let_go(struct runstats *rs, struct errmsg *err)
+/* Looks once more, so that nothing is lost; then nobody but us can have it run. */
+static int let_go(struct runstats *rs, struct runstats_prog *p, struct errmsg *err)
 {
 	struct bpf_prog_info info;
+	int fd, rc;
+
+	rc = read_info(rs, p->fd, &info, err);
+	if (rc || info.run_cnt != p->row.counters.run_cnt ||
+	    info.recursion_misses != p->row.counters.recursion_misses)
+		return rc;
+	unhold(rs, p);
+	fd = reopen(rs, p, &info, err);
+	if (fd < 0)
+		return fd;
+	p->dropped = !fd;
+	if (!fd)
+		return 0;
+	p->fd = fd;
+	p->how = RUNSTATS_FD;
+	rs->n_held++;
+	return 0;
+}
+
+int runstats__let_go(struct runstats *rs, struct errmsg *err)
+{
 	size_t i, left = PROBES;
-	int fd;
+	int rc = 0;
 
 	if (!rs->list || rs->fdinfo)
 		return 0;
-	for (i = 0; i < rs->n && left; i++) {
+	for (i = 0; i < rs->n && left && !rc; i++) {
 		struct runstats_prog *p;
 
 		rs->next_probe = rs->next_probe < rs->n ? rs->next_probe : 0;
 		p = &rs->v[rs->next_probe++];
-		if (p->how != RUNSTATS_FD || !p->idle || p->row.gone)
+		if (p->how != RUNSTATS_FD || !p->idle || p->row.gone || p->dropped)
 			continue;
 		left--;
-		unhold(rs, p);
-		fd = reopen(rs, p, &info, err);
-		if (fd < 0)
-			return fd;
-		if (!fd)
-			continue;
-		p->fd = fd;
-		p->how = RUNSTATS_FD;
-		rs->n_held++;
+		rc = let_go(rs, p, err);
 	}
-	return 0;
+	return rc;
 }
 
 const char *runstats__how(const struct runstats *rs, char *buf, size_t size)

@@ -30,6 +30,7 @@ struct runstats_prog {
 	struct stats_row row;
 	bool idle;     /* did not run between the last two readings */
 	bool reported; /* that it is gone */
+	bool dropped;  /* it is gone, and had nothing to report */
 	bool seen;     /* RUNSTATS_FDINFO: in this walk through /proc */
 };
 

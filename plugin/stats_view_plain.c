@@ -34,7 +34,7 @@ static bool has_row(const struct stats_view_row *row)
 	const struct stats_window_row *w = row->window;
 
 	return w->counters.run_cnt || w->counters.run_time_ns || w->counters.recursion_misses ||
-	       w->marks & STATS_BACK;
+	       w->marks & (STATS_BACK | STATS_LATE | STATS_GONE);
 }
 
 static void print_total(FILE *out, const struct stats_report *r)

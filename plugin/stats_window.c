@@ -92,7 +92,7 @@ int stats_window__init(struct stats_window *w, const struct stats_sample *from,
 	size_t i, k = 0;
 
 	memset(w, 0, sizeof(*w));
-	w->v = calloc(from->n + to->n + 1, sizeof(*w->v));
+	w->v = calloc(to->n + 1, sizeof(*w->v));
 	if (!w->v)
 		return -ENOMEM;
 	w->time_ns = to->time_ns - from->time_ns;
@@ -114,15 +114,6 @@ int stats_window__init(struct stats_window *w, const struct stats_sample *from,
 			add(w, NULL, last, STATS_NEW, floor);
 		else
 			add(w, last, last, STATS_LATE, floor);
-	}
-	/* The source says of what is gone that it is; one that forgets it has its last word here. */
-	for (i = 0, k = 0; i < from->n; i++) {
-		while (k < to->n && stats_row__compare(&to->v[k], &from->v[i]) < 0)
-			k++;
-		if (k < to->n && !stats_row__compare(&to->v[k], &from->v[i]))
-			continue;
-		if (!from->v[i].gone)
-			add(w, &from->v[i], &from->v[i], STATS_GONE, floor);
 	}
 	return 0;
 }

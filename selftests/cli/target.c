@@ -32,8 +32,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,36 +402,36 @@ static int with_caps(const char *text, char **argv)
 	return 127;
 }
 
-/* Waits for the FIFO, runs the program, and ends. */
-static void run_later(int fd, int n, const char *fifo)
+/* Waits for the FIFO, runs the program, and ends; at the latest with the one behind @alive, which may
+ * not send us a signal any more. */
+static void run_later(int fd, int n, const char *fifo, int alive)
 {
 	char packet[64] = {}, byte;
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
 		    .repeat = n);
-	int in;
+	struct pollfd p[] = {{.fd = open(fifo, O_RDWR), .events = POLLIN}, {.fd = alive}};
 
-	/* Not to outlive whoever would have told. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	in = open(fifo, O_RDONLY);
-	if (in < 0 || read(in, &byte, 1) != 1 || bpf_prog_test_run_opts(fd, &opts))
+	if (p[0].fd < 0 || poll(p, 2, -1) < 0 || !p[0].revents || read(p[0].fd, &byte, 1) != 1)
 		_exit(1);
-	_exit(0);
+	_exit(bpf_prog_test_run_opts(fd, &opts) ? 1 : 0);
 }
 
 static int own(unsigned uid, int n, const char *fifo, char **argv)
 {
+	int fd, alive[2];
 	pid_t pid;
-	int fd;
 
 	fd = load_plain("owned");
-	if (fd < 0) {
+	if (fd < 0 || pipe2(alive, O_CLOEXEC)) {
 		fprintf(stderr, "target: cannot load: %s\n", strerror(errno));
 		return 1;
 	}
 	fprintf(stderr, "%d\n", get_id(fd));
 	pid = fork();
-	if (!pid)
-		run_later(fd, n, fifo);
+	if (!pid) {
+		close(alive[1]);
+		run_later(fd, n, fifo, alive[0]);
+	}
 	if (pid < 0 || setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) {
 		fprintf(stderr, "target: cannot become user %u: %s\n", uid, strerror(errno));
 		return 1;
