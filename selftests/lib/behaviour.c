@@ -365,7 +365,7 @@ const struct behaviour_info behaviours[] = {
 	 "the kprobe PMU in sysfs", probe_kprobe},
 	{BH_UPROBE, "uprobes", "4.17", "uprobes as perf events (CONFIG_UPROBE_EVENTS)",
 	 "the uprobe PMU in sysfs", probe_uprobe},
-	{BH_KPROBE_MULTI, "kprobe_multi", "5.18 (arm64: 6.10)",
+	{BH_KPROBE_MULTI, "kprobe_multi", "5.18 (arm64: 6.14)",
 	 "one link on many functions (CONFIG_FPROBE)", "linking to bpf_fentry_test1",
 	 probe_kprobe_multi},
 	{BH_XDP_LIVE_FRAMES, "live frames", "5.18", "XDP test runs with frames that exist",
