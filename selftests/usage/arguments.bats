@@ -124,6 +124,36 @@ setup() {
 	refuses "duration: '0' is not a number of seconds" "${alu0[@]}" dur 0 ns
 }
 
+@test "stats show and stats enable" {
+	local n
+
+	refuses "stats show takes no arguments, got: 'now'" stats show now
+	refuses "stats show takes no arguments, got: '--'" stats show -- true
+	for n in '' x 0 00 +1 5s 1e3 1,5 .  1.2.3 nan inf 0x 0.0000000001 1e999 ' 1' '1 ' \
+		99999999999 18446744073709551616; do
+		refuses "duration: '$n' is not a number of seconds above 0 (1, or 0.25)" \
+			stats enable duration "$n"
+		refuses "duration: '$n' is not a number of seconds above 0 (1, or 0.25)" \
+			stats enable duration "$n" -- touch "$T/ran"
+	done
+	refuses "unknown option '-1'" stats enable duration -1
+	refuses "'duration' needs a value" stats enable duration
+	refuses "'dur' needs a value" stats enable dur -- touch "$T/ran"
+	refuses "'duration' is there twice" stats enable duration 1 duration 2
+	refuses "expected 'duration', 'inherit' or '--', got: 'touch'" stats enable touch "$T/ran"
+	refuses "expected 'duration', 'inherit' or '--', got: '1'" stats enable 1
+	refuses "'--' needs a command behind it" stats enable --
+	refuses "'inherit' needs a command that inherits: -- COMMAND..." stats enable inherit
+	refuses "'inherit' does not go with 'duration'" stats enable inherit duration 1 -- \
+		touch "$T/ran"
+	refuses "unknown option '-x'" stats enable -x -- touch "$T/ran"
+	refuses "'stats' has no command 'disable'" stats disable
+	refuses "'stats' has no command 'shows'" stats shows
+	refuses "'stats' needs a command" stats
+	refuses "'stat' needs a command" stat
+	[[ ! -e $T/ran ]]
+}
+
 @test "metrics" {
 	local i many=()
 
@@ -183,7 +213,7 @@ setup() {
 	jq -e 'keys == ["libbpf_version", "version"]' <<<"$output"
 	[[ ! $stderr ]]
 	for word in 'prog profile help' 'prog profile -h' '-h prog profile x' 'metric help' \
-		'metric list help' \
+		'metric list help' 'stats help' 'stats show help' 'stats en help' 'sta e -h' \
 		'me l --help'; do
 		# shellcheck disable=SC2086 # words
 		bpfcost $word

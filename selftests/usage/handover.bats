@@ -121,6 +121,16 @@ same() { # ARG...
 	same prog show -B
 	same -- prog show
 	same prog -- show
+	# What begins like ours, and is bpftool's, or nobody's.
+	same s show
+	same st show
+	same str
+	same struct
+	same statsx show
+	same statistics
+	same state show
+	same prog s
+	same prog sh
 	same ''
 	same '' ''
 	same prog ''
