@@ -36,8 +36,9 @@ struct owners {
 	unsigned unseen;
 };
 
-/* Finds the owners of the programs @ids, without ourselves. By the iterator if this kernel, and our rights, allow it,
- * else by /proc. Returns 0 or a negative errno with a message; owners__close() in any case. */
+/* Finds the owners of the programs @ids, without ourselves: by the iterator if this kernel, and our
+ * rights, allow it, else by /proc. Returns 0 or a negative errno with a message; owners__close() in
+ * any case. */
 int owners__read(struct owners *o, const char *proc_root, const __u32 *ids, size_t n_ids,
 		 struct errmsg *err);
 

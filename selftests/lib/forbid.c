@@ -22,7 +22,7 @@
 
 int forbid_bpf(int cmd, int err)
 {
-	/* Arguments are 64 bits; of a small number the first half has all, as we are little endian. */
+	/* Arguments are 64 bits; of a small number the first half has all: we are little endian. */
 	struct sock_filter code[] = {
 		LOAD(arch),
 		IF(ARCH, 5),

@@ -79,10 +79,7 @@ stop() { # [SIGNAL]
 
 # Fds that are in flight, or of processes that end, may be dropped a moment later.
 is_off() {
-	off() {
-		! "$TOOL" on
-	}
-	await off
+	await "$TOOL" off
 }
 
 is_on() {
@@ -109,6 +106,7 @@ shows() { # STATUS VERDICT FILTER
 	bpfcost stats show
 	((status == $1)) || fail "status $status: $(<"$T/out")$(<"$T/err")"
 	first=$(head -n 1 "$T/out")
+	# shellcheck disable=SC2053 # a pattern
 	[[ $first == $2 ]] || fail "expected '$2', got: $(<"$T/out")"
 	plain=$(<"$T/out")
 	[[ ! -s $T/err ]] || error=$(<"$T/err")

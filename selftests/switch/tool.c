@@ -11,6 +11,7 @@
  *   tool named NAME       opens one, as a process of that name
  *     Each of these prints the pid of the (last) holder, and holds until it is killed.
  *   tool on               runs a program of its own: exits with 0 if that was counted, 1 if not
+ *   tool off              the other way round
  *   tool fds              prints the stats fds that it has inherited, a number a line
  *   tool caps PID         prints the effective capabilities of a process, as in /proc/PID/status
  *
@@ -316,6 +317,8 @@ int main(int argc, char **argv)
 		return prctl(PR_SET_NAME, argv[2]) ? fail("name") : hold(1);
 	if (argc == 2 && !strcmp(cmd, "on"))
 		return bstats_is_on(bstats_observer()) != 1;
+	if (argc == 2 && !strcmp(cmd, "off"))
+		return bstats_is_on(bstats_observer()) != 0;
 	if (argc == 2 && !strcmp(cmd, "fds"))
 		return print_fds();
 	if (argc == 3 && !strcmp(cmd, "caps"))
