@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # stats enable: the switch is on for as long as was asked for, and not longer, however it ends.
-# shellcheck disable=SC2016 # for other shells
+# shellcheck disable=SC2016,SC2034 # for other shells; used by switch.bash
 
 setup_file() {
 	load switch
@@ -17,7 +17,6 @@ teardown_file() {
 setup() {
 	load switch
 	need_switch
-	locked=1
 }
 
 teardown() {
@@ -231,7 +230,7 @@ ends() { # STATUS
 }
 
 @test "who may not is told so" {
-	local name text
+	local name
 
 	under="$TOOL nobody"
 	bpfcost stats enable duration 0.05

@@ -40,6 +40,7 @@ need_switch() {
 
 	answer=$(<"$BATS_FILE_TMPDIR/lock")
 	[[ $answer == locked ]] || skip "$answer"
+	locked=1
 }
 
 own_no_switch() {
