@@ -148,7 +148,8 @@ int holders__read(struct holders *h, const char *proc_root, struct errmsg *err)
 		process__free(&h->v[i].process);
 		h->v[i] = h->v[--h->n];
 	}
-	qsort(h->v, h->n, sizeof(*h->v), by_pid);
+	if (h->n)
+		qsort(h->v, h->n, sizeof(*h->v), by_pid);
 cleanup:
 	free(s.files);
 	h->seen.data = NULL;

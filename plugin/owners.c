@@ -186,7 +186,8 @@ static void select_records(struct records *r, const __u32 *ids, size_t n_ids)
 {
 	size_t i, n = 0;
 
-	qsort(r->v, r->n, sizeof(*r->v), compare_records);
+	if (r->n)
+		qsort(r->v, r->n, sizeof(*r->v), compare_records);
 	for (i = 0; i < r->n; i++) {
 		if (r->v[i].tgid == (__u32)getpid() ||
 		    !bsearch(&r->v[i].prog_id, ids, n_ids, sizeof(*ids), compare_ids) ||

@@ -23,9 +23,10 @@ teardown() {
 	clean
 }
 
-# In the background, until the switch is on; $! is its process.
+# In the background, until it holds and has said so; $! is its process.
 enable() { # ARG...
 	${under-} "$BPFCOST" stats enable "$@" >"$T/out" 2>"$T/err" </dev/null 3>&- &
+	await test -s "$T/err"
 	await "$TOOL" on
 }
 
