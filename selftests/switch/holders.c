@@ -20,9 +20,11 @@
 #include <linux/seccomp.h>
 
 #include "btest.h"
+#include "ctx.h"
 #include "forbid.h"
 #include "holders.h"
 #include "stats_switch.h"
+#include "unit.h"
 
 static struct holders look(struct btest *t)
 {
@@ -374,6 +376,83 @@ static void vanishing(struct btest *t)
 	expect_off_soon(t, "after its end");
 }
 
+/* Who may run a program, but not hold the switch, sees that somebody else does. */
+static void foreign(struct btest *t, struct peer *me, void *arg)
+{
+	struct stats_switch s = {};
+	struct errmsg err = {};
+
+	(void)arg;
+	need(t, caps_keep(CAP_BIT(39 /* CAP_BPF */)), "drop capabilities");
+	/* Nobody holds it. */
+	expect_eq(t, -EPERM, stats_switch__open(&s, &err), "hold");
+	expect_eq(t, false, s.held, "held");
+	peer_ask(t, me, 0);
+	/* Somebody does, by an fd, of which the sysctl says nothing. */
+	need(t, stats_switch__open(&s, &err), "hold beside somebody");
+	expect_eq(t, STATS_SWITCH_FOREIGN, s.how, "how it is held");
+	if (stats_switch__close(&s))
+		btest_failed(t, "there is nothing to say at its end", "there is");
+	expect_on(t, "after that");
+	peer_say(t, me, 0);
+}
+
+static void beside(struct btest *t)
+{
+	struct peer p = peer_start(t, foreign, NULL);
+	int fd;
+
+	peer_hear(t, &p);
+	fd = must_open(t);
+	peer_ask(t, &p, 0);
+	peer_wait(t, &p);
+	expect_on(t, "after it has looked");
+	close(fd);
+	expect_off(t, "at the end");
+}
+
+/* By an fd, without a look at the sysctl; it is gone with the process. */
+static void held(struct btest *t)
+{
+	struct stats_switch s = {.proc_root = "/nonexistent"};
+	struct errmsg err = {};
+
+	/* The lowest that is free would be one of the standard streams. */
+	close(0);
+	need(t, stats_switch__open(&s, &err), "hold");
+	expect_eq(t, STATS_SWITCH_FD, s.how, "how it is held");
+	expect_range(t, 3, 1000, s.fd, "the number of the fd");
+	expect_eq(t, FD_CLOEXEC, fcntl(s.fd, F_GETFD), "flags of the fd");
+	expect_holders(t, 1, 1, 1, true, "while it is held");
+	if (stats_switch__close(&s))
+		btest_failed(t, "there is nothing to say at its end", "there is");
+	expect_holders(t, 0, 0, 0, false, "after it was let go");
+}
+
+/* What is observed counts. A holder that is there all the same is said to be, after some tries. */
+static void contradiction(struct btest *t)
+{
+	char root[] = "/tmp/holders-XXXXXX", *text = NULL;
+	struct errmsg err = {};
+	struct ctx ctx = {.msg = stderr, .err = &err, .proc_root = root};
+	size_t size;
+	int status;
+
+	if (!mkdtemp(root))
+		btest_broken(t, -errno, "mkdtemp");
+	unit_write(root, "sys/kernel/bpf_stats_enabled", "1");
+	ctx.out = open_memstream(&text, &size);
+	if (!ctx.out)
+		btest_broken(t, -errno, "open_memstream");
+	status = cmd_stats_show(&ctx);
+	fclose(ctx.out);
+	unit_tree_remove(root);
+	expect_eq(t, 0, status, "exit status");
+	if (strncmp(text, "off, though it is held by the sysctl: it is being switched at this", 66))
+		btest_failed(t, "both are said", "%s", text);
+	free(text);
+}
+
 #define MANY 300
 
 static void many(struct btest *t)
@@ -423,6 +502,9 @@ static const struct btest_case cases[] = {
 	 .rule = "holders may vanish while they are looked at",
 	 .run = vanishing,
 	 .timeout_s = 120},
+	{.name = "beside", .rule = "who may not hold sees that others do", .run = beside},
+	{.name = "held", .rule = "what is held is an fd, and let go", .run = held},
+	{.name = "contradiction", .rule = "what is observed counts", .run = contradiction},
 	{.name = "many", .rule = "all of many are found", .run = many, .timeout_s = 120},
 	{},
 };
