@@ -264,8 +264,7 @@ const char *stats_switch__how(const struct stats_switch *s)
 		break;
 	}
 	return "held by somebody else, and can end at any time; to hold it needs CAP_SYS_ADMIN, "
-	       "for "
-	       "example: sudo";
+	       "for example: sudo";
 }
 
 static const char *let_go_of_sysctl(int fd)
