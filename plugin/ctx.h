@@ -29,6 +29,8 @@ typedef int (*command_fn)(struct ctx *ctx);
 
 int cmd_prog_profile(struct ctx *ctx);
 int cmd_prog_stats(struct ctx *ctx);
+int cmd_prog_bench(struct ctx *ctx);
+int cmd_prog_compare(struct ctx *ctx);
 int cmd_metric_list(struct ctx *ctx);
 int cmd_stats_show(struct ctx *ctx);
 int cmd_stats_enable(struct ctx *ctx);

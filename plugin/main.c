@@ -72,6 +72,9 @@ static const struct cmd cmds[] = {
 	{"prog", 1, "profile", 2, cmd_prog_profile},
 	/* bpftool: `prog s` is show. */
 	{"prog", 1, "stats", 2, cmd_prog_stats},
+	/* bpftool has no `prog b` and no `prog c`. */
+	{"prog", 1, "bench", 1, cmd_prog_bench},
+	{"prog", 1, "compare", 1, cmd_prog_compare},
 	/* bpftool: `m` is map. */
 	{"metric", 2, "list", 1, cmd_metric_list},
 	/* bpftool: `s` and `st` are struct_ops. */

@@ -41,7 +41,7 @@ help_keywords() { # COMMAND: [func FUNC], [histogram], [by task]
 keywords() { # COMMAND
 	sed -nE "/bpfcost (\[OPTIONS\] )?$1( |\$)/,/^\$/p" |
 		awk '/bpfcost/ && n++ { exit } { print }' |
-		grep -Eo '\[[a-z]+( [A-Za-z]+)?\]' | sed 's/^.\([a-z]*\).*/\1/' | words
+		grep -Eo '\[[a-z_]+( [A-Za-z]+)?\]' | sed 's/^.\([a-z_]*\).*/\1/' | words
 }
 
 help_handles() {
@@ -71,10 +71,12 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 
 @test "the help text says something" {
 	[[ $(help_commands | tr '\n' ' ') == \
-		'calibrate: metric:list prog:profile prog:stats stats:enable stats:show ' ]]
+		'calibrate: metric:list prog:bench prog:compare prog:profile prog:stats stats:enable stats:show ' ]]
 	[[ $(help_keywords 'prog profile' | tr '\n' ' ') == \
 		'by duration func histogram interval sample ' ]]
 	[[ $(help_keywords 'prog stats' | tr '\n' ' ') == 'by duration interval ' ]]
+	[[ $(help_keywords 'prog bench' | tr '\n' ' ') == 'count ctx_in data_in format repeat ' ]]
+	[[ $(help_keywords 'prog compare' | tr '\n' ' ') == 'force threshold ' ]]
 	[[ $(help_keywords 'stats enable' | tr '\n' ' ') == 'duration inherit ' ]]
 	[[ ! $(help_keywords 'stats show') ]]
 	[[ $(help_handles) == all$'\n'id$'\n'name$'\n'pinned$'\n'tag ]]
@@ -110,6 +112,19 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 			"$("$TARGET" id "$BPFFS/t/alu0")" "$word" 1
 	done
 	refuses "expected 'by owner', got: 'by task'" prog stats by task
+	while read -r word; do
+		refuses "'$word' needs a value" prog bench "$TESTDIR/cli/targets.bpf.o" "$word"
+	done < <(help_keywords 'prog bench')
+	for word in duration interval func history threshold ''; do
+		refuses " metric '$word'" prog bench "$TESTDIR/cli/targets.bpf.o" "$word" 1
+	done
+	refuses "expected 'format go', got: 'format json'" prog bench x format json
+	refuses "'threshold' needs a value" prog compare a b threshold
+	refuses "cannot open 'a'" prog compare a b force
+	for word in thresholds forced count ''; do
+		refuses "expected 'threshold' or 'force', got: '$word'" prog compare a b "$word" 1
+	done
+	refuses "expected 'force', got: 'threshold'" prog compare history . threshold 1
 	while read -r word; do
 		refuses "'$word' needs a " stats enable "$word"
 	done < <(help_keywords 'stats enable')
@@ -148,7 +163,7 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 			<(keywords "$command" <<<"$synopsis")
 		equal "keywords described of $command" <(help_keywords "$command") <(
 			man_section "$command" |
-				sed -nE 's/^\*\*([a-z]+)( task| owner)?\*\*( \*[A-Z]+\*)?$/\1/p' | words
+				sed -nE 's/^\*\*([a-z_]+)( task| owner| go)?\*\*( \*[A-Z]+\*)?$/\1/p' | words
 		)
 	done < <(help_commands)
 	all=$(man_section 'metric list')
@@ -177,6 +192,8 @@ equal() { # WHAT FILE-OR-FIFO FILE-OR-FIFO
 	done <<-EOF
 		view_json.c OUTPUT
 		stats_view_json.c prog stats
+		bench_view_json.c prog bench
+		compare_view_json.c prog compare
 		stats_show.c stats show
 		stats_enable.c stats enable
 	EOF
@@ -229,6 +246,29 @@ completes() { # WORD...
 	[[ $(completes prog stats duration '') == '' ]]
 	[[ $(completes prog stats all by '') == owner ]]
 	[[ $(completes prog stats id 1 -- '') == '' ]]
+	cd "$T"
+	equal 'what prog bench takes' <({ help_handles && echo help && ls; } | words) \
+		<(completes prog bench '')
+	equal 'keywords of prog bench' <(
+		{
+			help_keywords 'prog bench'
+			echo --
+			"$BPFCOST" -j metric list |
+				jq -r '.[] | select(.available and .family != "pmu") | .metric'
+		} | words
+	) <(completes prog bench x.o '')
+	[[ $(completes prog bench id 1 n) == n[as]* ]]
+	[[ $(completes prog bench x.o format '') == go ]]
+	[[ $(completes prog bench x.o data_in he) == help ]]
+	[[ $(completes prog bench x.o repeat '') == '' ]]
+	[[ $(completes prog bench x.o -- '') == '' ]]
+	equal 'files of prog compare' <({ printf '%s\n' history help && ls; } | words) \
+		<(completes prog compare '')
+	equal 'keywords of prog compare' <(help_keywords 'prog compare') \
+		<(completes prog compare a b '')
+	[[ $(completes prog compare history '') == help ]]
+	[[ $(completes prog compare history x '') == force ]]
+	[[ $(completes prog compare a b threshold '') == '' ]]
 	equal 'keywords of stats enable' \
 		<({ help_keywords 'stats enable' && echo -- && echo help; } | words) \
 		<(completes stats enable '')
@@ -245,6 +285,7 @@ completes() { # WORD...
 	source "$SRCDIR/plugin/bash-completion/bpfcost"
 	completes prog profile id '' | grep -Fx "$("$TARGET" id "$BPFFS/t/alu0")"
 	completes prog stats id '' | grep -Fx "$("$TARGET" id "$BPFFS/t/alu0")"
+	completes prog bench id '' | grep -Fx "$("$TARGET" id "$BPFFS/t/alu0")"
 	completes prog profile tag '' | grep -Fx "$("$TARGET" tag "$BPFFS/t/alu10")"
 	[[ $(completes prog profile name with_sub) == with_subprog* ]]
 	[[ $(completes prog profile pinned "$BPFFS/t/alu1000") == "$BPFFS/t/alu1000" ]]

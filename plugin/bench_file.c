@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "bench.h"
+#include "bench_file.h"
+#include "bench_view.h"
+#include "statistics.h"
+
+/* Some thousand programs with some thousand measurements each. */
+#define MAX_SIZE (1LL << 30)
+
+static int read_all(const char *path, char **text, size_t *size, struct errmsg *err)
+{
+	char buf[128], *data = NULL;
+	int fd, rc = 0;
+	struct stat st;
+	ssize_t got;
+
+	*size = 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st)) {
+		rc = errmsg__usage(err, "cannot open '%s': %s", path,
+				   errmsg__errno(errno, buf, sizeof(buf)));
+		goto cleanup;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > MAX_SIZE) {
+		rc = errmsg__usage(err, "'%s' is no file of 'bpfcost -j prog bench'", path);
+		goto cleanup;
+	}
+	data = malloc(st.st_size + 1);
+	if (!data) {
+		rc = errmsg__fail(err, -ENOMEM, "out of memory");
+		goto cleanup;
+	}
+	while (*size < (size_t)st.st_size) {
+		got = read(fd, data + *size, st.st_size - *size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			rc = errmsg__usage(err, "cannot read '%s': %s", path,
+					   errmsg__errno(errno, buf, sizeof(buf)));
+		if (got <= 0)
+			break;
+		*size += got;
+	}
+	if (!rc) {
+		data[*size] = '\0';
+		*text = data;
+		data = NULL;
+	}
+cleanup:
+	free(data);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int parse_text(struct bench_file *f, const char *text, size_t size, struct errmsg *err)
+{
+	struct json_tokener *tok = json_tokener_new();
+	enum json_tokener_error e;
+	size_t end;
+	int rc = 0;
+
+	if (!tok)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	f->doc = json_tokener_parse_ex(tok, text, size);
+	e = json_tokener_get_error(tok);
+	end = json_tokener_get_parse_end(tok);
+	if (!size || e == json_tokener_continue)
+		rc = errmsg__usage(err, "'%s' is cut off: it ends within its JSON", f->path);
+	else if (e != json_tokener_success)
+		rc = errmsg__usage(err, "'%s' is no JSON, from its byte %zu on: %s", f->path, end,
+				   json_tokener_error_desc(e));
+	else if (end + strspn(text + end, " \t\r\n") != size)
+		rc = errmsg__usage(err, "'%s' has more than one JSON document", f->path);
+	json_tokener_free(tok);
+	return rc;
+}
+
+static int foreign(const struct bench_file *f, const char *what, struct errmsg *err)
+{
+	return errmsg__usage(err, "'%s' was not written by 'bpfcost -j prog bench': %s", f->path,
+			     what);
+}
+
+static struct json_object *get(struct json_object *obj, const char *key, enum json_type type)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(obj, key, &value) || !json_object_is_type(value, type))
+		return NULL;
+	return value;
+}
+
+static const char *get_string(struct json_object *obj, const char *key)
+{
+	struct json_object *value = get(obj, key, json_type_string);
+
+	return value ? json_object_get_string(value) : NULL;
+}
+
+/* A number that is there and is one: whole numbers are of another type. */
+static bool get_number(struct json_object *obj, const char *key, double *v)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(obj, key, &value) ||
+	    (!json_object_is_type(value, json_type_double) &&
+	     !json_object_is_type(value, json_type_int)))
+		return false;
+	*v = json_object_get_double(value);
+	return true;
+}
+
+static bool get_bool(struct json_object *obj, const char *key)
+{
+	struct json_object *value = get(obj, key, json_type_boolean);
+
+	return value && json_object_get_boolean(value);
+}
+
+static int read_facts(struct bench_file *f, struct errmsg *err)
+{
+	static const struct {
+		const char *key, *label;
+		bool machine;
+	} facts[BENCH_FILE_FACTS] = {
+		{"kernel", "kernel", true},
+		{"arch", "architecture", true},
+		{"cpu", "CPU", true},
+		{"online_cpus", "online CPUs", true},
+		{"bpf_jit_enable", "bpf_jit_enable", true},
+		{"version", "version of bpfcost", false},
+		{"statistics", "statistics on before", false},
+	};
+	struct json_object *machine = get(f->doc, "machine", json_type_object), *value;
+	size_t i;
+
+	if (!machine)
+		return foreign(f, "it has no 'machine'", err);
+	for (i = 0; i < BENCH_FILE_FACTS; i++) {
+		const char *text = "unknown";
+
+		if (json_object_object_get_ex(facts[i].machine ? machine : f->doc, facts[i].key,
+					      &value) &&
+		    value)
+			text = json_object_get_string(value);
+		f->fact[i].key = facts[i].label;
+		f->fact[i].value = strdup(text);
+		if (!f->fact[i].value)
+			return errmsg__fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* No run takes no time: a median of 0 is a clock or a counter that did not count. */
+static bool is_never_zero(const struct bench_file_metric *m)
+{
+	return !strcmp(m->unit, "ns") || !strcmp(m->name, "cycles") ||
+	       !strcmp(m->name, "instructions");
+}
+
+static int read_metric(struct bench_file *f, const struct bench_file_prog *p,
+		       struct bench_file_metric *m, struct json_object *obj, struct errmsg *err)
+{
+	struct json_object *array = get(obj, "measurements", json_type_array), *r;
+	size_t i;
+
+	m->name = get_string(obj, "metric");
+	m->unit = get_string(obj, "unit");
+	if (!m->name || !m->unit || !array || !json_object_array_length(array))
+		return foreign(f, "a metric has no name, unit or measurements", err);
+	m->estimate = get_bool(obj, "estimate");
+	m->shared = get_bool(obj, "shared");
+	m->has_floor = get_number(obj, "floor", &m->floor);
+	if (m->has_floor &&
+	    (!get_number(obj, "floor_p10", &m->low) || !get_number(obj, "floor_p90", &m->high)))
+		return foreign(f, "a floor has no spread", err);
+	m->n = json_object_array_length(array);
+	m->sorted = calloc(m->n, sizeof(*m->sorted));
+	if (!m->sorted)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	for (i = 0; i < m->n; i++) {
+		r = json_object_array_get_idx(array, i);
+		if (!json_object_is_type(r, json_type_object) ||
+		    !get_number(r, "value", &m->sorted[i]))
+			return errmsg__usage(err,
+					     "'%s': measurement %zu of the metric '%s' of '%s' is "
+					     "no number",
+					     f->path, i + 1, m->name, p->name);
+		if (!isfinite(m->sorted[i]) || m->sorted[i] < 0)
+			return errmsg__usage(err,
+					     "'%s': measurement %zu of the metric '%s' of '%s' is "
+					     "%g",
+					     f->path, i + 1, m->name, p->name, m->sorted[i]);
+	}
+	if (!isfinite(m->floor) || !isfinite(m->low) || !isfinite(m->high))
+		return errmsg__usage(err, "'%s': the floor of '%s' of '%s' is no number", f->path,
+				     m->name, p->name);
+	statistics__sort(m->sorted, m->n);
+	m->median = statistics__median(m->sorted, m->n);
+	if (m->median <= 0 && is_never_zero(m))
+		return errmsg__usage(err,
+				     "'%s': the median of the metric '%s' of '%s' is 0: it was not "
+				     "counted",
+				     f->path, m->name, p->name);
+	return 0;
+}
+
+static int read_prog(struct bench_file *f, struct bench_file_prog *p, struct json_object *obj,
+		     struct errmsg *err)
+{
+	struct json_object *array, *value;
+	size_t i, n;
+	int rc = 0;
+
+	if (!json_object_is_type(obj, json_type_object))
+		return foreign(f, "a program is no object", err);
+	p->name = get_string(obj, "name");
+	if (!p->name)
+		return foreign(f, "a program has no name", err);
+	p->object = get_string(f->doc, "object");
+	if (!p->object)
+		p->object = "";
+	for (i = 0; &f->prog[i] != p; i++)
+		p->nth += !strcmp(f->prog[i].name, p->name);
+	p->error = get_string(obj, "error");
+	p->reliable = !json_object_object_get_ex(obj, "reliable", &value) ||
+		      get_bool(obj, "reliable");
+	if (p->error)
+		return 0;
+	array = get(obj, "metrics", json_type_array);
+	if (!array)
+		return foreign(f, "a program has no metrics", err);
+	n = json_object_array_length(array);
+	p->metric = calloc(n ? n : 1, sizeof(*p->metric));
+	if (!p->metric)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	for (i = 0; i < n && !rc; i++)
+		rc = read_metric(f, p, &p->metric[p->n_metrics++],
+				 json_object_array_get_idx(array, i), err);
+	return rc;
+}
+
+static int read_doc(struct bench_file *f, struct errmsg *err)
+{
+	struct json_object *progs;
+	const char *text;
+	size_t i, n;
+	int rc;
+
+	if (!json_object_is_type(f->doc, json_type_object))
+		return foreign(f, "it is no JSON object", err);
+	text = get_string(f->doc, "error");
+	if (text)
+		return errmsg__usage(err, "'%s' holds an error instead of measurements: %.400s",
+				     f->path, text);
+	text = get_string(f->doc, "format");
+	if (!text)
+		return foreign(f, "it has no 'format'", err);
+	if (strcmp(text, BENCH_FORMAT))
+		return errmsg__usage(err,
+				     "'%s' has the format '%.40s', and this bpfcost reads "
+				     "'" BENCH_FORMAT "'",
+				     f->path, text);
+	rc = read_facts(f, err);
+	if (rc)
+		return rc;
+	progs = get(f->doc, "programs", json_type_array);
+	if (!progs)
+		return foreign(f, "it has no 'programs'", err);
+	n = json_object_array_length(progs);
+	f->prog = calloc(n ? n : 1, sizeof(*f->prog));
+	if (!f->prog)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	for (i = 0; i < n && !rc; i++)
+		rc = read_prog(f, &f->prog[f->n_progs++], json_object_array_get_idx(progs, i), err);
+	return rc;
+}
+
+int bench_file__read(struct bench_file *f, const char *path, struct errmsg *err)
+{
+	char *text = NULL;
+	size_t size;
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	f->path = path;
+	rc = read_all(path, &text, &size, err) ?: parse_text(f, text, size, err) ?:
+	     read_doc(f, err);
+	free(text);
+	if (rc)
+		bench_file__close(f);
+	return rc;
+}
+
+const struct bench_file_prog *bench_file__find(const struct bench_file *f, const char *object,
+					       const char *name, size_t nth)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_progs; i++)
+		if (f->prog[i].nth == nth && !strcmp(f->prog[i].name, name) &&
+		    (!object || !strcmp(f->prog[i].object, object)))
+			return &f->prog[i];
+	return NULL;
+}
+
+const struct bench_file_metric *bench_file__metric(const struct bench_file_prog *p,
+						   const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_metrics; i++)
+		if (!strcmp(p->metric[i].name, name))
+			return &p->metric[i];
+	return NULL;
+}
+
+void bench_file__close(struct bench_file *f)
+{
+	size_t i, k;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->n_progs; i++) {
+		for (k = 0; k < f->prog[i].n_metrics; k++)
+			free(f->prog[i].metric[k].sorted);
+		free(f->prog[i].metric);
+	}
+	free(f->prog);
+	for (i = 0; i < BENCH_FILE_FACTS; i++)
+		free(f->fact[i].value);
+	json_object_put(f->doc);
+	memset(f, 0, sizeof(*f));
+}
