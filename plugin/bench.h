@@ -61,9 +61,11 @@ struct bench_metric {
 struct bench_prog {
 	struct prog prog;
 	enum bench_how how;
-	__u64 repeat; /* runs of a measurement, with nothing attached */
-	__u32 retval; /* of the last run */
-	double ratio; /* of the time of 2N runs to that of N; 0: not known */
+	bool empty;    /* our own, for the floor */
+	__u64 repeat;  /* runs of a measurement, with nothing attached */
+	__u32 retval;  /* of the last run */
+	__u64 call_ns; /* of the last call, where it is dearer than its runs; else 0 */
+	double ratio;  /* of the time of 2N runs to that of N; 0: not known */
 	struct bench_metric *metric;
 	size_t n_metrics;
 	struct bpf_program *object_prog; /* of bench.object; NULL: it was loaded already */

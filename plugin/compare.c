@@ -78,11 +78,12 @@ static int compare_metrics(struct compare *c, const struct bench_file_prog *p,
 }
 
 /*
- * A floor is measured once for each file, and its noise must not pass for a difference between the
- * programs. Where the two agree within their spreads, it is their mean that counts for both.
+ * A floor is that of a machine and a method. Where these are the same, what is different is noise,
+ * which must not pass for a difference between the programs: the mean counts for both.
  */
-static void floors(const struct bench_file_metric *a, const struct bench_file_metric *b,
-		   double *floor_a, double *floor_b, double *spread)
+static void floors(const struct compare *c, const struct bench_file_metric *a,
+		   const struct bench_file_metric *b, double *floor_a, double *floor_b,
+		   double *spread)
 {
 	*floor_a = a->has_floor ? a->floor : 0;
 	*floor_b = b->has_floor ? b->floor : 0;
@@ -90,7 +91,7 @@ static void floors(const struct bench_file_metric *a, const struct bench_file_me
 	if (!a->has_floor || !b->has_floor)
 		return;
 	*spread = fmax(a->high - a->low, b->high - b->low);
-	if (a->low <= b->high && b->low <= a->high)
+	if (!c->other_machine)
 		*floor_a = *floor_b = (a->floor + b->floor) / 2;
 }
 
@@ -127,14 +128,13 @@ static int compare_metric(struct compare *c, struct compare_metric *r,
 	double floor_a, floor_b, spread, base, difference;
 	int rc;
 
-	floors(a, b, &floor_a, &floor_b, &spread);
+	floors(c, a, b, &floor_a, &floor_b, &spread);
 	fill_side(&r->old, a, floor_a);
 	fill_side(&r->new, b, floor_b);
 	rc = test_net(&r->test, a, floor_a, b, floor_b);
 	if (rc)
 		return rc;
 	r->enough = statistics__smallest_p(a->n, b->n) < COMPARE_ALPHA;
-	r->significant = r->test.p < COMPARE_ALPHA;
 	difference = r->new.net - r->old.net;
 	/* A net that is no more than noise is nothing to have percents of. */
 	base = r->old.net;
@@ -144,6 +144,9 @@ static int compare_metric(struct compare *c, struct compare_metric *r,
 	}
 	r->has_percent = base > 0 || fabs(difference) <= 0;
 	r->percent = base > 0 ? difference / base * 100 : 0;
+	/* Counts can be exact. Times have noise, and what shows as 0.00 % is none to speak of. */
+	r->significant = r->test.p < COMPARE_ALPHA &&
+			 !(r->has_percent && fabs(r->percent) < 0.005 && !strcmp(a->unit, "ns"));
 	r->slower = c->has_threshold && r->significant && difference > 0 &&
 		    (!r->has_percent || r->percent > c->threshold);
 	c->n_slower += r->slower;
@@ -207,6 +210,7 @@ int compare__run(struct compare *c, struct errmsg *err)
 	rc = c->v && c->only_old && c->only_new
 		     ? compare_facts(&c->old, &c->new, &c->difference, &c->n_differences)
 		     : -ENOMEM;
+	c->other_machine = c->n_differences;
 	for (i = 0; i < c->old.n_progs && !rc; i++) {
 		other = partner(c, &c->old.prog[i], &c->new);
 		if (!other) {

@@ -20,8 +20,8 @@ struct compare_side {
 struct compare_metric {
 	struct compare_side old, new;
 	struct statistics_test test; /* of net */
-	bool significant;
-	bool enough; /* so many measurements can show a difference at all */
+	bool significant;	     /* p is below COMPARE_ALPHA, and of a time not 0.00 % */
+	bool enough;		     /* so many measurements can show a difference at all */
 	bool has_percent;
 	double percent; /* of the old net; of gross where net is within the floor's spread */
 	bool of_gross;
@@ -42,6 +42,7 @@ struct compare {
 	/* Reasons that they cannot be compared, if @force did not: lines, each owned. */
 	char **difference;
 	size_t n_differences;
+	bool other_machine;	/* or kernel, or bpfcost: some fact is another one */
 	struct compare_prog *v; /* programs on both sides */
 	size_t n;
 	/* and on one only, or not measured there */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <math.h>
 #include <string.h>
 
 #include "compare_view.h"
@@ -29,7 +30,9 @@ static void print_metric(FILE *out, const struct compare_metric *m)
 	const struct bench_file_metric *old = m->old.metric, *new = m->new.metric;
 	char percent[32];
 
-	if (m->has_percent)
+	if (m->has_percent && fabs(m->percent) < 0.005)
+		snprintf(percent, sizeof(percent), "0.00 %%");
+	else if (m->has_percent)
 		snprintf(percent, sizeof(percent), "%+.2f %%", m->percent);
 	else
 		snprintf(percent, sizeof(percent), "from 0");

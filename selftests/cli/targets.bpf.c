@@ -15,6 +15,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ADD100 ADD90 ADD10
 #define ADD900 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100
 
+/* slower.bpf.c is this file with one instruction more in alu100. */
+#ifndef ONE_MORE
+#define ONE_MORE ""
+#endif
+
 /* Exactly N instructions more than `return 0`: the compiler keeps the asm as it is, and adds what
  * it adds to an empty program. One instruction each in the JIT's image too, on x86-64 and arm64. */
 #define STRAIGHT_LINE(n, body)                                                                     \
@@ -28,7 +33,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 STRAIGHT_LINE(0, "")
 STRAIGHT_LINE(1, "r0 = 7;")
 STRAIGHT_LINE(10, "r0 = 7;" ADD9)
-STRAIGHT_LINE(100, "r0 = 7;" ADD9 ADD90)
+STRAIGHT_LINE(100, "r0 = 7;" ADD9 ADD90 ONE_MORE)
 STRAIGHT_LINE(1000, "r0 = 7;" ADD9 ADD90 ADD900)
 
 /* A name that the kernel cuts at 15 characters: the same up to there as the next one's. */
