@@ -23,7 +23,7 @@
  */
 #define MAX_BURST    50
 #define CLOCK_BURSTS 10
-#define BURSTS	     100
+#define BURSTS	     20
 #define MAX_BURSTS   1000
 #define MIN_BURSTS   5
 /* Tries of N and 2N runs, and how far from 2 the ratio may be. */
@@ -165,9 +165,9 @@ static int test_run(struct bench_prog *p, const struct bench_input *input, __u64
 static int run_error(struct bench *b, struct bench_prog *p, int rc)
 {
 	const struct bench_input *in = &b->input;
-	char type[32], buf[128];
+	char type_buf[32], buf[128];
+	const char *type = prog__type_name(p->prog.type, type_buf, sizeof(type_buf));
 
-	prog__type_name(p->prog.type, type, sizeof(type));
 	errmsg__errno(rc, buf, sizeof(buf));
 	if (rc == -EINVAL && p->how == BENCH_DATA && in->data && in->data_size <= ETHERNET_HEADER)
 		return errmsg__usage(&p->why,
@@ -176,7 +176,8 @@ static int run_error(struct bench *b, struct bench_prog *p, int rc)
 				     "Ethernet header",
 				     p->prog.id, p->prog.name, in->data_size, buf, type,
 				     ETHERNET_HEADER);
-	if (rc == -EINVAL && (in->data || in->context))
+	if ((rc == -EINVAL || rc == -E2BIG || rc == -ENODEV || rc == -EAFNOSUPPORT) &&
+	    (in->data || in->context))
 		return errmsg__usage(&p->why,
 				     "prog %u (%s): the kernel refuses to run a program of type %s "
 				     "with %zu bytes of data and %zu of context: %s; it may be too "
@@ -788,6 +789,16 @@ static int pin(struct bench *b, cpu_set_t *before, struct errmsg *err)
 	return 0;
 }
 
+static bool has_runnable(const struct bench *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (is_runnable(b->v[i]))
+			return true;
+	return false;
+}
+
 static int run_tests(struct bench *b, struct errmsg *err)
 {
 	bool asked = b->session.n_metrics;
@@ -806,8 +817,10 @@ static int run_tests(struct bench *b, struct errmsg *err)
 	}
 	if (!stats_switch__observe(&on, NULL))
 		b->statistics = on;
-	rc = run_clock(b, probes, err) ?: run_statistics(b, probes, err) ?:
-	     run_profiler(b, probes, asked, err);
+	rc = run_clock(b, probes, err);
+	/* Where none could be run, there is nothing to say of what else is missing. */
+	if (!rc && has_runnable(b))
+		rc = run_statistics(b, probes, err) ?: run_profiler(b, probes, asked, err);
 	if (sched_setaffinity(0, sizeof(before), &before) && !rc)
 		rc = errmsg__fail(err, -errno, "cannot put the CPU affinity back: %s",
 				  strerror(errno));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A program that the kernel cannot run by itself, one that it can, and one of type syscall. */
+/* A program that the kernel cannot run by itself, and one that it can. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -16,11 +16,4 @@ SEC("socket")
 int nothing(struct __sk_buff *ctx)
 {
 	return 0;
-}
-
-/* Loaded only where a test asks for it: 5.14 and later have the type. */
-SEC("?syscall")
-int number(__u64 *ctx)
-{
-	return *ctx;
 }

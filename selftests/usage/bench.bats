@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# prog bench: its arguments, and bad input. What it measures is checked in cli/bench.
+
+setup_file() {
+	load usage
+	mount_bpffs
+	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
+}
+
+teardown_file() {
+	load usage
+	umount_bpffs
+}
+
+setup() {
+	load usage
+	targets=$TESTDIR/cli/targets.bpf.o
+	bench=$TESTDIR/cli/bench.bpf.o
+	# Statistics may be refused, or in use by others; nothing here is about them.
+	quick=(repeat 10 count 1)
+}
+
+# One document on stdout, which says what FILTER asks for.
+json_is() { # FILTER
+	[[ $(jq -n "[inputs] | length == 1 and (.[0] | ($1))" "$T/out") == true ]] ||
+		fail "not: $1"$'\n'"$(<"$T/out")$(<"$T/err")"
+}
+
+@test "a program is missing, or is none" {
+	refuses "a program is missing: { id ID | tag TAG | name NAME | pinned FILE } or all, or an" \
+		prog bench
+	refuses "cannot read '/nonexistent.o': No such file or directory (ENOENT)" \
+		prog bench /nonexistent.o
+	refuses "cannot read '': No such file or directory" prog bench ''
+	refuses "there is no program with id 4294967295" prog bench id 4294967295
+	refuses "'id' needs a value" prog bench id
+	refuses "no loaded program has the name 'nope'" prog bench name nope
+	refuses "programs match this handle" prog bench name a_name_longer_t
+}
+
+@test "files that are no objects with programs" {
+	echo text >"$T/text.o"
+	refuses "'$T/text.o' is no object file with BPF programs" prog bench "$T/text.o"
+	: >"$T/empty.o"
+	refuses "'$T/empty.o' is no object file with BPF programs" prog bench "$T/empty.o"
+	head -c 1000 "$targets" >"$T/cut.o"
+	refuses "'$T/cut.o' is no object file with BPF programs" prog bench "$T/cut.o"
+	refuses "' is no object file with BPF programs" prog bench "$BPFCOST"
+	refuses "'$T' is no object file with BPF programs" prog bench "$T"
+}
+
+@test "an object that does not load: the verifier's last lines, not a page" {
+	fails 1 "the verifier refuses the program 'refused': Permission denied (EACCES): " \
+		prog bench "$TESTDIR/cli/refused.bpf.o"
+	[[ $(jq -r .error "$T/out") == *"invalid mem access 'map_value_or_null'"* ]]
+	# The whole log has some hundred lines.
+	(($(jq -r .error "$T/out" | tr -d '\n' | wc -c) < 1000))
+	[[ $(jq -r .error "$T/out") != *processed* ]]
+}
+
+@test "numbers and words" {
+	local n
+
+	for n in '' x 0 +1 1.5 100000001 ns; do
+		refuses "repeat: '$n' is not a number from 1 to 100000000" \
+			prog bench "$targets" repeat "$n"
+	done
+	for n in '' x 0 1.5 10001; do
+		refuses "count: '$n' is not a number from 1 to 10000" \
+			prog bench "$targets" count "$n"
+	done
+	refuses "unknown metric 'cylces'; did you mean 'cycles'?" prog bench "$targets" cylces
+	refuses "unknown metric 'id'" prog bench "$targets" ns id 1
+	refuses "unknown option '-x'" prog bench "$targets" -x
+	refuses "'--' needs a command behind it" prog bench "$targets" --
+	bpfcost -j prog bench "$targets" format go
+	((status == 2)) && json_is '.error == "'"'format go' is no JSON: leave -j out"'"'
+}
+
+@test "data_in and ctx_in" {
+	head -c 14 /dev/zero >"$T/short"
+	head -c 100 /dev/zero >"$T/packet"
+	: >"$T/empty"
+	refuses "data_in: cannot open '/nonexistent': No such file" \
+		prog bench "$targets" data_in /nonexistent
+	refuses "ctx_in: cannot open '/nonexistent'" prog bench "$targets" ctx_in /nonexistent
+	refuses "data_in: '$T/empty' is empty" prog bench "$targets" data_in "$T/empty"
+	refuses "data_in: '/dev/zero' has more than" prog bench "$targets" data_in /dev/zero
+	refuses "data_in: cannot read '$T'" prog bench "$targets" data_in "$T"
+	refuses "standard input cannot be both" prog bench "$targets" data_in - ctx_in -
+	# A context of 100 bytes, or of the right size with a field set that may not be.
+	head -c 192 /dev/zero | tr '\0' '\1' >"$T/context"
+	refuses "the kernel refuses to run a program of type socket_filter with 64 bytes of data and 192 of context: " \
+		prog bench pinned "$BPFFS/t/alu0" ctx_in "$T/context"
+	head -c 5 /dev/zero >"$T/short"
+	refuses "the kernel refuses 5 bytes of data: Invalid argument (EINVAL); programs of type socket_filter need more than the 14 bytes of an Ethernet header" \
+		prog bench pinned "$BPFFS/t/alu0" data_in "$T/short"
+	# From standard input, as with bpftool. What the program returns tells the size.
+	"$BPFCOST" -j prog bench pinned "$BPFFS/t/with_subprograms" "${quick[@]}" data_in - \
+		<"$T/packet" >"$T/out"
+	json_is '.programs[0].retval == 3 * (100 - 14) + 4'
+	bpfcost -j prog bench pinned "$BPFFS/t/with_subprograms" "${quick[@]}" data_in "$T/packet"
+	json_is '.programs[0].retval == 3 * (100 - 14) + 4'
+	bpfcost -j prog bench pinned "$BPFFS/t/with_subprograms" "${quick[@]}"
+	json_is '.programs[0].retval == 3 * (64 - 14) + 4'
+}
+
+# Numbers as bytes, the lowest first.
+le() { # BYTES N...
+	local i bytes=$1 n
+
+	shift
+	for n; do
+		for ((i = 0; i < bytes; i++)); do
+			# shellcheck disable=SC2059 # that is how a byte is printed
+			printf "\\x$(printf %02x $((n >> 8 * i & 255)))"
+		done
+	done
+}
+
+@test "types, each with the context that it takes" {
+	# struct __sk_buff: len, pkt_type, mark.
+	le 4 0 0 77 >"$T/mark"
+	"$BPFCOST" -j prog bench "$bench" "${quick[@]}" ctx_in "$T/mark" >"$T/out" 2>"$T/err"
+	json_is '.programs[] | select(.name == "mark") | .retval == 77'
+	# A program that this context is not for is a row that says so.
+	json_is '[.programs[] | select(.name == "size") | has("error")] == [true]'
+	# Arguments of a raw tracepoint; zeros without.
+	le 8 1234 >"$T/arguments"
+	bpfcost -j prog bench "$bench" "${quick[@]}" ctx_in "$T/arguments"
+	json_is '.programs[] | select(.name == "first_argument") | .retval == 1234'
+	bpfcost -j prog bench "$bench" "${quick[@]}"
+	json_is '[.programs[] | select(has("error"))] == []'
+	json_is '.programs[] | select(.name == "first_argument")
+		| .retval == 0 and .type == "raw_tracepoint"'
+	json_is '.programs[] | select(.name == "size") | .retval == 64 and .type == "xdp"'
+}
+
+@test "a program that the kernel cannot run by itself needs a command" {
+	local object=$TESTDIR/cli/command.bpf.o
+
+	bpfcost -j prog bench "$object" "${quick[@]}"
+	((status == 0))
+	json_is '.programs | map(.name) | sort == ["nothing", "on_exec"]'
+	json_is '.programs[] | select(.name == "on_exec")
+		| (.error | contains("of type tracepoint by itself")) and (has("id") | not)'
+	json_is '.programs[] | select(.name == "nothing") | has("error") | not'
+	refuses "'-- COMMAND' is for programs that the kernel cannot run by itself" \
+		prog bench pinned "$BPFFS/t/alu0" -- touch "$T/ran"
+	[[ ! -e $T/ran ]]
+}
+
+@test "nothing is left behind, and nothing is pinned" {
+	local before
+
+	before=$("$TARGET" ids | sort)
+	bpfcost -j prog bench "$bench" "${quick[@]}"
+	((status == 0))
+	# What others load meanwhile is not ours.
+	run -1 grep -F -e first_argument -e tell_ <(comm -13 <(echo "$before") <("$TARGET" ids | sort))
+	[[ ! -e /sys/fs/bpf/bpfcost_trace ]]
+}
+
+@test "a signal ends it with one document, and what was measured is no result" {
+	local signal pid status
+
+	for signal in INT TERM; do
+		"$BPFCOST" -j prog bench "$targets" count 10000 >"$T/out" 2>"$T/err" &
+		pid=$!
+		sleep 0.5
+		# It starts with signals ignored that a shell's background jobs ignore.
+		kill -s "$signal" "$pid"
+		status=0
+		wait "$pid" || status=$?
+		((status == 1)) || fail "SIG$signal: exit status $status"
+		json_is '.error | startswith("interrupted by a signal ('"$signal"')")'
+	done
+}
