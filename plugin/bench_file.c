@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -301,6 +302,164 @@ int bench_file__read(struct bench_file *f, const char *path, struct errmsg *err)
 	free(text);
 	if (rc)
 		bench_file__close(f);
+	return rc;
+}
+
+static int is_json(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && n > 5 && !strcmp(entry->d_name + n - 5, ".json");
+}
+
+int bench_file__list(const char *dir, char ***paths, size_t *n, struct errmsg *err)
+{
+	struct dirent **entry = NULL;
+	char buf[128], **v;
+	int found, i, rc = 0;
+
+	found = scandir(dir, &entry, is_json, versionsort);
+	if (found < 0)
+		return errmsg__usage(err, "cannot read the directory '%s': %s", dir,
+				     errmsg__errno(errno, buf, sizeof(buf)));
+	*n = 0;
+	v = calloc(found ? found : 1, sizeof(*v));
+	if (!v)
+		rc = errmsg__fail(err, -ENOMEM, "out of memory");
+	else if (!found)
+		rc = errmsg__usage(err, "there are no files *.json in '%s'", dir);
+	for (i = 0; i < found && !rc; i++) {
+		if (asprintf(&v[i], "%s/%s", dir, entry[i]->d_name) < 0)
+			rc = errmsg__fail(err, -ENOMEM, "out of memory");
+		else
+			++*n;
+	}
+	for (i = 0; i < found; i++)
+		free(entry[i]);
+	free(entry);
+	if (rc) {
+		bench_file__free_list(v, *n);
+		return rc;
+	}
+	*paths = v;
+	return 0;
+}
+
+void bench_file__free_list(char **paths, size_t n)
+{
+	while (n)
+		free(paths[--n]);
+	free(paths);
+}
+
+/* A floor is that of the machine and the method, the same for all: the mean, and the widest
+ * spread. @weight: files so far. */
+static int join_metric(struct bench_file_metric *m, const struct bench_file_metric *more,
+		       size_t weight)
+{
+	double *v = realloc(m->sorted, (m->n + more->n) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	memcpy(v + m->n, more->sorted, more->n * sizeof(*v));
+	m->sorted = v;
+	m->n += more->n;
+	statistics__sort(m->sorted, m->n);
+	m->median = statistics__median(m->sorted, m->n);
+	m->floor = (m->floor * weight + more->floor) / (weight + 1);
+	m->low = fmin(m->low, more->low);
+	m->high = fmax(m->high, more->high);
+	m->estimate |= more->estimate;
+	m->shared |= more->shared;
+	return 0;
+}
+
+/* What must be the same in all files of one side. */
+static int check_same(const struct bench_file *f, const struct bench_file *more, struct errmsg *err)
+{
+	size_t i, k;
+
+	for (i = 0; i < BENCH_FILE_FACTS; i++)
+		if (strcmp(f->fact[i].value, more->fact[i].value))
+			return errmsg__usage(err,
+					     "'%s' does not go with the files before it: %s is "
+					     "'%s', not '%s'",
+					     more->path, f->fact[i].key, more->fact[i].value,
+					     f->fact[i].value);
+	for (i = 0; i < f->n_progs; i++) {
+		const struct bench_file_prog *p = &f->prog[i];
+		const struct bench_file_prog *q =
+			bench_file__find(more, p->object, p->name, p->nth);
+
+		if (f->n_progs != more->n_progs || !q || !q->error != !p->error ||
+		    q->n_metrics != p->n_metrics)
+			return errmsg__usage(err,
+					     "'%s' does not go with the files before it: other "
+					     "programs or metrics",
+					     more->path);
+		for (k = 0; k < p->n_metrics; k++) {
+			const struct bench_file_metric *m =
+				bench_file__metric(q, p->metric[k].name);
+
+			if (!m || strcmp(m->unit, p->metric[k].unit) ||
+			    m->has_floor != p->metric[k].has_floor)
+				return errmsg__usage(err,
+						     "'%s' does not go with the files before it: "
+						     "the metric '%s' of '%s'",
+						     more->path, p->metric[k].name, p->name);
+		}
+	}
+	return 0;
+}
+
+static int join(struct bench_file *f, const struct bench_file *more, size_t weight,
+		struct errmsg *err)
+{
+	size_t i, k;
+	int rc;
+
+	rc = check_same(f, more, err);
+	if (rc)
+		return rc;
+	for (i = 0; i < f->n_progs; i++) {
+		struct bench_file_prog *p = &f->prog[i];
+		const struct bench_file_prog *q =
+			bench_file__find(more, p->object, p->name, p->nth);
+
+		p->reliable &= q->reliable;
+		for (k = 0; k < p->n_metrics; k++)
+			if (join_metric(&p->metric[k], bench_file__metric(q, p->metric[k].name),
+					weight))
+				return errmsg__fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int bench_file__read_side(struct bench_file *f, const char *path, struct errmsg *err)
+{
+	struct bench_file more;
+	char **paths;
+	struct stat st;
+	size_t n, i;
+	int rc;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return bench_file__read(f, path, err);
+	rc = bench_file__list(path, &paths, &n, err);
+	if (rc)
+		return rc;
+	rc = bench_file__read(f, paths[0], err);
+	for (i = 1; i < n && !rc; i++) {
+		rc = bench_file__read(&more, paths[i], err);
+		if (rc)
+			break;
+		rc = join(f, &more, i, err);
+		bench_file__close(&more);
+	}
+	if (rc)
+		bench_file__close(f);
+	f->path = path;
+	bench_file__free_list(paths, n);
 	return rc;
 }
 

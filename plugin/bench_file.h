@@ -54,6 +54,18 @@ struct bench_file {
  */
 int bench_file__read(struct bench_file *f, const char *path, struct errmsg *err);
 
+/*
+ * The same, where @path may be a directory as well: all its files *.json count as one, with all
+ * their measurements. Bad input is also what they differ in otherwise: programs, metrics, units,
+ * facts.
+ */
+int bench_file__read_side(struct bench_file *f, const char *path, struct errmsg *err);
+
+/* The files *.json of a directory, in the order of their names, in which 9 comes before 10: paths,
+ * to be freed, one by one and all. Bad input is a directory without any. */
+int bench_file__list(const char *dir, char ***paths, size_t *n, struct errmsg *err);
+void bench_file__free_list(char **paths, size_t n);
+
 /* The program with this name and object (NULL: any), the @nth of them; or NULL. */
 const struct bench_file_prog *bench_file__find(const struct bench_file *f, const char *object,
 					       const char *name, size_t nth);

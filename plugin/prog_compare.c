@@ -3,10 +3,8 @@
  * prog compare OLD NEW [threshold P] [force]
  * prog compare history DIR [force]
  */
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +63,8 @@ static int compare(struct ctx *ctx)
 		return errmsg__usage(ctx->err, "two files of 'bpfcost -j prog bench' are missing: "
 					       "OLD NEW, or: history DIR");
 	rc = parse(ctx, ctx->argc - 2, ctx->argv + 2, &c, &c.force) ?:
-	     bench_file__read(&c.old, ctx->argv[0], ctx->err) ?:
-	     bench_file__read(&c.new, ctx->argv[1], ctx->err) ?:
+	     bench_file__read_side(&c.old, ctx->argv[0], ctx->err) ?:
+	     bench_file__read_side(&c.new, ctx->argv[1], ctx->err) ?:
 	     compare__run(&c, ctx->err);
 	if (rc)
 		goto cleanup;
@@ -82,52 +80,17 @@ cleanup:
 	return rc ?: status;
 }
 
-static int is_json(const struct dirent *entry)
+static int read_files(struct history *h, char **paths, size_t n, struct errmsg *err)
 {
-	size_t n = strlen(entry->d_name);
+	int rc = 0;
 
-	return entry->d_name[0] != '.' && n > 5 && !strcmp(entry->d_name + n - 5, ".json");
-}
-
-/* The files in the order of their names, in which 9 comes before 10. */
-static int read_directory(struct history *h, const char *dir, char ***paths, size_t *n_paths,
-			  struct errmsg *err)
-{
-	struct dirent **entry = NULL;
-	char buf[128], **v = NULL;
-	int n, i, rc = 0;
-
-	n = scandir(dir, &entry, is_json, versionsort);
-	if (n < 0)
-		return errmsg__usage(err, "cannot read the directory '%s': %s", dir,
-				     errmsg__errno(errno, buf, sizeof(buf)));
-	if (!n) {
-		rc = errmsg__usage(err, "there are no files *.json in '%s'", dir);
-		goto cleanup;
-	}
-	v = calloc(n, sizeof(*v));
 	h->file = calloc(n, sizeof(*h->file));
-	if (!v || !h->file) {
-		rc = errmsg__fail(err, -ENOMEM, "out of memory");
-		goto cleanup;
-	}
-	*paths = v;
-	for (i = 0; i < n && !rc; i++) {
-		if (asprintf(&v[i], "%s/%s", dir, entry[i]->d_name) < 0) {
-			v[i] = NULL;
-			rc = errmsg__fail(err, -ENOMEM, "out of memory");
-			break;
-		}
-		++*n_paths;
-		rc = bench_file__read(&h->file[i], v[i], err);
+	if (!h->file)
+		return errmsg__fail(err, -ENOMEM, "out of memory");
+	while (h->n_files < n && !rc) {
+		rc = bench_file__read(&h->file[h->n_files], paths[h->n_files], err);
 		h->n_files += !rc;
 	}
-cleanup:
-	if (!*paths)
-		free(v);
-	for (i = 0; i < n; i++)
-		free(entry[i]);
-	free(entry);
 	return rc;
 }
 
@@ -135,13 +98,14 @@ static int history(struct ctx *ctx)
 {
 	struct history h = {};
 	char **paths = NULL;
-	size_t n_paths = 0;
+	size_t n = 0;
 	int rc;
 
 	if (ctx->argc < 2)
 		return errmsg__usage(ctx->err, "'history' needs a directory");
 	rc = parse(ctx, ctx->argc - 2, ctx->argv + 2, NULL, &h.force) ?:
-	     read_directory(&h, ctx->argv[1], &paths, &n_paths, ctx->err) ?:
+	     bench_file__list(ctx->argv[1], &paths, &n, ctx->err) ?:
+	     read_files(&h, paths, n, ctx->err) ?:
 	     history__run(&h, ctx->err);
 	if (rc)
 		goto cleanup;
@@ -151,9 +115,7 @@ static int history(struct ctx *ctx)
 		rc = errmsg__fail(ctx->err, -ENOMEM, "out of memory");
 cleanup:
 	history__close(&h);
-	while (n_paths)
-		free(paths[--n_paths]);
-	free(paths);
+	bench_file__free_list(paths, n);
 	return rc;
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# prog bench and prog compare, measuring: in the lab to the instruction, elsewhere within bounds that
-# no noise can break. Nothing here asks whether the kernel allows entry and exit programs: where it
-# does not, there are the statistics and the clock.
+# prog bench and prog compare, measuring: in the lab to the instruction, elsewhere within bounds
+# that no noise can break. Where the kernel refuses entry and exit programs, there are the statistics
+# and the clock.
 
 setup_file() {
 	load cli

@@ -31,6 +31,10 @@ json_is() { # FILTER
 @test "a program is missing, or is none" {
 	refuses "a program is missing: { id ID | tag TAG | name NAME | pinned FILE } or all, or an" \
 		prog bench
+	# bpftool has no command that begins so.
+	refuses "a program is missing" prog b
+	refuses "a program is missing" p ben
+	refuses "OLD NEW, or: history DIR" prog c
 	refuses "cannot read '/nonexistent.o': No such file or directory (ENOENT)" \
 		prog bench /nonexistent.o
 	refuses "cannot read '': No such file or directory" prog bench ''

@@ -60,8 +60,7 @@ ten='range(10) | 600'
 @test "one instruction more is found, and is one percent of net" {
 	file old "$ten"
 	file new 'range(10) | 601'
-	# R: wilcox.test(rep(601, 10), rep(600, 10)) has no exact p with ties; of C(20, 10) divisions
-	# two are as far out.
+	# R has no exact p where there are ties. Of C(20, 10) divisions two are as far out.
 	compares 1 '(.slower | length) == 1 and (.slower[0] | .name == "fw" and
 		.object == "fw.bpf.o" and .metric == "instructions" and .difference == 1) and
 		(.programs[0].metrics[0] | .difference == 1 and .significant and .slower and
@@ -141,7 +140,7 @@ ten='range(10) | 600'
 }
 
 @test "other machines, metrics and units are compared only when forced, which is said" {
-	local name filter text
+	local filter text
 
 	file old "$ten"
 	while IFS=@ read -r filter text; do
@@ -175,7 +174,8 @@ ten='range(10) | 600'
 	file old "$ten"
 	refuses "cannot open 'nope': No such file or directory (ENOENT)" prog compare old nope
 	refuses "cannot open 'nope'" prog compare nope old
-	refuses "'.' is no file of 'bpfcost -j prog bench'" prog compare old .
+	refuses "there are no files *.json in '.'" prog compare old .
+	refuses "'/dev/null' is no file of 'bpfcost -j prog bench'" prog compare old /dev/null
 	refuses "two files of 'bpfcost -j prog bench' are missing: OLD NEW, or: history DIR" \
 		prog compare old
 	refuses "OLD NEW, or: history DIR" prog compare
@@ -266,6 +266,32 @@ ten='range(10) | 600'
 	file new "$ten" '.programs[0].metrics[0] |= (.estimate = true | .shared = true)'
 	compares 0 true
 	grep -q '(estimate)   (others ran it)$' out
+}
+
+@test "a directory is all of its files" {
+	mkdir old new
+	for i in 1 2; do
+		file "old/$i.json" '600, 600, 600, 600' \
+			".programs[0].metrics[0] |= (.floor = 498 + $i | .floor_p10 = .floor | .floor_p90 = .floor)"
+		file "new/$i.json" "600 + $i, 600 + $i, 600 + $i, 600 + $i"
+	done
+	# The mean of the floors, 499.5, and then that of the two sides.
+	compares 1 '.programs[0].metrics[0] | .old.measurements == 8 and .new.measurements == 8 and
+		.old.net == 100.25 and .new.net == 101.75 and .new.low == 101.25 and
+		.new.high == 102.25' threshold 1
+	mv new/2.json new.json
+	compares 1 '.programs[0].metrics[0] | .new.measurements == 4' threshold 0
+	for filter in '.machine.kernel = "6.2.0"@kernel is .6.2.0., not .6.1.0.' \
+		'.programs += [.programs[0]]@other programs or metrics' \
+		'.programs = []@other programs or metrics' \
+		'.programs[0].metrics[0].unit = "x"@the metric .instructions. of .fw.'; do
+		jq "${filter%@*}" new.json >new/2.json
+		bpfcost prog compare old new force
+		((status == 2)) && grep -q "^Error: 'new/2.json' does not go with the files before it: ${filter#*@}" err ||
+			fail "$filter: $(<err)"
+	done
+	echo '{' >new/2.json
+	refuses "'new/2.json' is cut off" prog compare old new
 }
 
 @test "the threshold" {
