@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # prog bench and prog compare, measuring: in the lab to the instruction, elsewhere within bounds
-# that no noise can break. Where the kernel refuses entry and exit programs, there are the statistics
-# and the clock.
+# that no noise can break. Where the kernel refuses entry and exit programs, there are the
+# statistics and the clock. How results look is checked by usage/bench.
 
 setup_file() {
 	load cli
@@ -176,36 +176,6 @@ sound() { # SIZE
 	fi
 }
 
-@test "plain output" {
-	bpfcost prog bench "$targets" count 6 repeat 20
-	((status == 0))
-	head -n 1 "$T/out" | grep -Eq "^6 measurements of each program, on CPU [0-9]+; $(uname -r) "
-	grep -Eq '^prog [0-9]+ socket_filter alu100, 20 runs a measurement, returned 0$' "$T/out"
-	grep -Eq '^  wall_ns +[0-9.]+ +- +-   [0-9.]+\.\.[0-9.]+ ns$' "$T/out"
-	grep -Eq '^  run_time_ns +[0-9.]+ +[0-9.]+ +-?[0-9.]+   [0-9.]+\.\.[0-9.]+ ns$' "$T/out"
-	bpfcost prog bench "$targets" count 2 repeat 20
-	grep -q '(50 %: too few)$' "$T/out"
-}
-
-@test "format go: lines that benchstat reads" {
-	local cpus
-
-	cpus=$(getconf _NPROCESSORS_ONLN)
-	bpfcost prog bench "$targets" count 3 repeat 50 format go
-	((status == 0))
-	grep -qx 'goos: linux' "$T/out"
-	grep -Eqx 'goarch: (amd64|arm64)' "$T/out"
-	grep -qx 'pkg: targets.bpf.o' "$T/out"
-	(($(grep -Ec "^BenchmarkBPF/alu1000-$cpus +[1-9][0-9]* +[0-9.-]+ ns/op( +[0-9.-]+ [^ ]+/op)+$" \
-		"$T/out") == 3)) || fail "$(<"$T/out")"
-	(($(grep -c ^Benchmark "$T/out") == 24))
-	# Nothing else but keys and values, and lines of benchmarks.
-	run -1 grep -Ev '^(Benchmark[^ ]+ |[a-z]+: )' "$T/out"
-	if is_exact; then
-		grep -Eq '^BenchmarkBPF/alu1000-[0-9]+ .* 1000\.00 insns/op$' "$T/out"
-	fi
-}
-
 @test "a program that the kernel cannot run by itself, while a command runs" {
 	bpfcost -j prog bench "$COMMANDS" count 2 repeat 10 -- true
 	((status == 0))
@@ -257,18 +227,4 @@ sound() { # SIZE
 	bpfcost -j prog bench "$TESTDIR/cli/syscall.bpf.o" ctx_in "$T/context" count 2
 	((status == 2))
 	json_is '.error | contains("with 0 bytes of data and 1 of context")'
-}
-
-@test "a file, and the same file again, compare" {
-	bench "$targets" count 5 repeat 100
-	cp "$T/out" "$T/old"
-	compare "$T/old" "$T/old" threshold 0
-	((status == 0))
-	json_is '(.programs | length == 8) and .slower == [] and
-		all(.programs[].metrics[]; .difference == 0 and (.significant | not) and .enough)'
-	# A program that is a thousand instructions longer is slower.
-	jq '.programs |= (map(select(.name == "alu1000")) | map(.name = "alu0"))' "$T/old" >"$T/new"
-	compare "$T/old" "$T/new" threshold 1
-	((status == 1))
-	json_is '.slower | map(.metric) | index("run_time_ns") != null'
 }

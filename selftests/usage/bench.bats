@@ -22,10 +22,29 @@ setup() {
 	quick=(repeat 10 count 1)
 }
 
+teardown() {
+	local pid
+
+	for pid in $(jobs -p); do
+		kill -KILL "$pid" 2>/dev/null || :
+	done
+}
+
 # One document on stdout, which says what FILTER asks for.
 json_is() { # FILTER
 	[[ $(jq -n "[inputs] | length == 1 and (.[0] | ($1))" "$T/out") == true ]] ||
 		fail "not: $1"$'\n'"$(<"$T/out")$(<"$T/err")"
+}
+
+until_true() { # COMMAND
+	local _
+
+	for _ in {1..100}; do
+		if "$1" >/dev/null; then
+			return
+		fi
+	done
+	fail "$1: not once in 100 tries"
 }
 
 @test "a program is missing, or is none" {
@@ -181,4 +200,76 @@ le() { # BYTES N...
 		((status == 1)) || fail "SIG$signal: exit status $status"
 		json_is '.error | startswith("interrupted by a signal ('"$signal"')")'
 	done
+}
+
+@test "plain output" {
+	bpfcost prog bench "$targets" count 6 repeat 20
+	((status == 0))
+	[[ $(head -n 1 "$T/out") == "6 measurements of each program, on CPU "[0-9]*"; $(uname -r) $(uname -m)"* ]]
+	grep -Eq '^prog [0-9]+ socket_filter alu100, 20 runs a measurement, returned 0$' "$T/out"
+	grep -Eq '^  wall_ns +[0-9.]+ +- +-   [0-9.]+\.\.[0-9.]+ ns$' "$T/out"
+	grep -Eq '^  run_time_ns +[0-9.]+ +[0-9.]+ +-?[0-9.]+   [0-9.]+\.\.[0-9.]+ ns$' "$T/out"
+	bpfcost prog bench "$targets" count 2 repeat 20
+	grep -q '(50 %: too few)$' "$T/out"
+}
+
+@test "format go: lines that benchstat reads" {
+	local cpus
+
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	bpfcost prog bench "$targets" count 3 repeat 50 format go
+	((status == 0))
+	grep -qx 'goos: linux' "$T/out"
+	grep -Eqx 'goarch: (amd64|arm64)' "$T/out"
+	grep -qx 'pkg: targets.bpf.o' "$T/out"
+	(($(grep -Ec "^BenchmarkBPF/alu1000-$cpus +[1-9][0-9]* +[0-9.-]+ ns/op( +[0-9.-]+ [^ ]+/op)+$" \
+		"$T/out") == 3)) || fail "$(<"$T/out")"
+	(($(grep -c ^Benchmark "$T/out") == 24))
+	# Nothing else but keys and values, and lines of benchmarks.
+	run -1 grep -Ev '^(Benchmark[^ ]+ |[a-z]+: )' "$T/out"
+}
+
+@test "a file, and the same file again, compare" {
+	bpfcost -j prog bench "$targets" count 5 repeat 100
+	((status == 0))
+	cp "$T/out" "$T/old"
+	bpfcost -j prog compare "$T/old" "$T/old" threshold 0
+	((status == 0))
+	json_is '(.programs | length == 8) and .slower == [] and
+		all(.programs[].metrics[]; .difference == 0 and (.significant | not) and .enough)'
+	# A program that is a thousand instructions longer is slower.
+	jq '.programs |= (map(select(.name == "alu1000")) | map(.name = "alu0"))' "$T/old" >"$T/new"
+	bpfcost -j prog compare "$T/old" "$T/new" threshold 1
+	((status == 1))
+	json_is '.slower | map(.metric) | index("run_time_ns") != null'
+}
+
+@test "runs of others are left out, or said to be in it" {
+	local pid
+
+	(($(nproc) > 1)) || skip "there is one CPU only"
+	need_command taskset
+	"$TARGET" run "$BPFFS/t/alu0" 1000000 100000 1 >/dev/null &
+	pid=$!
+	# Where they run all the time, no burst is without them; then their runs are counted, too.
+	# Unless the other CPU has better to do.
+	shared() {
+		taskset -c 0 "$BPFCOST" -j prog bench pinned "$BPFFS/t/alu0" repeat 1000 count 2 \
+			>"$T/out" 2>"$T/err"
+		json_is 'all(.programs[0].metrics[] | select(.metric != "wall_ns");
+			.shared == any(.measurements[]; .runs > 1000))'
+		jq -e 'any(.programs[0].metrics[]; .shared)' "$T/out"
+	}
+	shown() {
+		taskset -c 0 "$BPFCOST" prog bench pinned "$BPFFS/t/alu0" repeat 1000 count 2 \
+			>"$T/out" 2>"$T/err"
+		grep -q 'others ran it all the time: their runs are in this$' "$T/out"
+	}
+	until_true shared
+	until_true shown
+	kill "$pid"
+	# None is left out where nobody else is there.
+	wait "$pid" || :
+	bpfcost -j prog bench pinned "$BPFFS/t/alu0" repeat 1000 count 2
+	json_is 'all(.programs[0].metrics[]; .shared | not)'
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # prog compare, on files that are made here: no program is loaded. How good its statistics are is
-# checked by unit/statistics.
+# checked by compare/statistics.
 
 setup() {
 	load usage
