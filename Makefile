@@ -92,6 +92,8 @@ PLUGIN_OBJ := $(PLUGIN_SRC:%.c=$(O)/%.o)
 PROGS_SRC := $(wildcard progs/*.bpf.c)
 SKELS := $(PROGS_SRC:%.bpf.c=$(O)/%.skel.h)
 BPF_OBJ := $(PROGS_SRC:%.bpf.c=$(O)/%.bpf.o)
+# Programs with known costs: objects, which selftests/cost/cost opens.
+COST_OBJ := $(patsubst %.bpf.c,$(O)/%.bpf.o,$(wildcard progs/cost/*.bpf.c))
 
 # selftests: each selftests/SUITE/NAME.c is a program, each NAME.bpf.c an object and a skeleton
 # that the programs of the suite include as "NAME.skel.h"; selftests/lib/*.c is linked into all.
@@ -112,7 +114,7 @@ MAN := $(MAN_SRC:%.rst=$(O)/%)
 
 .PHONY: all tests man clean install install-selftests uninstall check demo bench cost-table
 all: $(O)/bpfcost $(BPF_OBJ) tests man
-tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(TEST_DATA_OUT)
+tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(COST_OBJ) $(TEST_DATA_OUT)
 man: $(MAN)
 
 # A change of the flags rebuilds everything that they reach.
@@ -200,4 +202,4 @@ clean:
 	rm -rf $(O)
 
 -include $(PLUGIN_OBJ:.o=.d) $(TEST_C_SRC:%.c=$(O)/%.d) $(TEST_LIB_SRC:%.c=$(O)/%.d)
--include $(BPF_OBJ:.o=.d) $(TEST_BPF_OBJ:.o=.d)
+-include $(BPF_OBJ:.o=.d) $(COST_OBJ:.o=.d) $(TEST_BPF_OBJ:.o=.d)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef SELFTESTS_IMAGE_H
+#define SELFTESTS_IMAGE_H
+
+/*
+ * The machine code that a JIT made of a program, as BPF_OBJ_GET_INFO_BY_FD gives it: what a program
+ * costs can be read off code that has no branches. Instructions are told apart on arm64 only, where
+ * each is four bytes; elsewhere an image is so many bytes.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define IMAGE_MAX_FUNCS 16
+
+struct image {
+	size_t bytes;	       /* of all functions */
+	bool decoded;	       /* the counts below are known */
+	unsigned int calls;    /* bl, blr: helpers, kfuncs, subprograms */
+	unsigned int branches; /* all others but ret, conditional or not */
+	size_t n_funcs;	       /* the program's own function, and its subprograms */
+	/* Instructions from a function's first to its first ret, both included; 0 if there is a branch
+	 * between them. Calls are counted as the one instruction that they are. */
+	unsigned int to_return[IMAGE_MAX_FUNCS];
+};
+
+/* -ENOENT: the program was not compiled, or the kernel does not show the code; else a negative
+ * errno. */
+int image__read(struct image *image, int prog_fd);
+
+#endif
