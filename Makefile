@@ -7,7 +7,8 @@
 # make ASAN=1                address and undefined behaviour sanitizers, user space only
 # make WERROR=1              warnings are errors (CI)
 # make V=1                   show the commands
-# make check | demo | bench  the scripts of the same name
+# make check | demo | bench | cost-table
+#                            the scripts of the same name
 # make install               DESTDIR=, PREFIX=
 # make install-selftests     the suite for the kernel's statistics, to run where there is no compiler
 
@@ -94,6 +95,9 @@ SKELS := $(PROGS_SRC:%.bpf.c=$(O)/%.skel.h)
 BPF_OBJ := $(PROGS_SRC:%.bpf.c=$(O)/%.bpf.o)
 # Programs with known costs: objects, which selftests/cost/cost opens.
 COST_OBJ := $(patsubst %.bpf.c,$(O)/%.bpf.o,$(wildcard progs/cost/*.bpf.c))
+# What they cost on the kernels of the lab, to compare with.
+COST_TABLE := $(patsubst Documentation/%,$(O)/selftests/cost/%,\
+	$(wildcard Documentation/cost-table.json))
 
 # selftests: each selftests/SUITE/NAME.c is a program, each NAME.bpf.c an object and a skeleton
 # that the programs of the suite include as "NAME.skel.h"; selftests/lib/*.c is linked into all.
@@ -112,10 +116,12 @@ TEST_DATA_OUT := $(TEST_DATA:%=$(O)/%)
 MAN_SRC := $(wildcard Documentation/*.8.rst)
 MAN := $(MAN_SRC:%.rst=$(O)/%)
 
-.PHONY: all tests man clean install install-selftests uninstall check demo bench cost-table
+.PHONY: all tests cost man clean install install-selftests uninstall check demo bench cost-table
 all: $(O)/bpfcost $(BPF_OBJ) tests man
-tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(COST_OBJ) $(TEST_DATA_OUT)
+tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(COST_OBJ) $(COST_TABLE) $(TEST_DATA_OUT)
 man: $(MAN)
+# What the programs with known costs need, in a guest as well: nothing else of the build directory.
+cost: $(O)/selftests/cost/cost $(COST_OBJ) $(COST_TABLE)
 
 # A change of the flags rebuilds everything that they reach.
 FLAGS := $(CC) $(BASE_CFLAGS) $(CFLAGS) $(SAN) $(LDFLAGS_ALL) $(PKG_LIBS) $(CLANG) $(BPF_CFLAGS)
@@ -167,6 +173,10 @@ $(TEST_DATA_OUT): $(O)/%: %
 	@mkdir -p $(@D)
 	$(Q)cp -p $< $@
 
+$(COST_TABLE): $(O)/selftests/cost/%: Documentation/%
+	@mkdir -p $(@D)
+	$(Q)cp -p $< $@
+
 $(O)/Documentation/%.8: Documentation/%.8.rst
 	$(call say,MAN,$@)
 	@mkdir -p $(@D)
@@ -195,7 +205,7 @@ uninstall:
 		$(MAN:$(O)/Documentation/%=$(DESTDIR)$(PREFIX)/share/man/man8/%) \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/bpfcost
 
-check demo bench:
+check demo bench cost-table:
 	./scripts/$@
 
 clean:

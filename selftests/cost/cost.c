@@ -168,18 +168,18 @@ static const char *arch_name(const char *machine)
 
 static void add_number(struct json_object *o, const char *key, bool known, double value)
 {
+	char text[64];
+
 	if (!known)
 		return;
-	value = round(value * 100) / 100;
-	if (value == floor(value) && fabs(value) < 1e15)
-		json_object_object_add(o, key, json_object_new_int64((int64_t)value));
-	else
-		json_object_object_add(o, key, json_object_new_double(value));
+	/* Not 0.27000000000000002. */
+	snprintf(text, sizeof(text), "%.10g", round(value * 100) / 100);
+	json_object_object_add(o, key, json_object_new_double_s(strtod(text, NULL), text));
 }
 
 static struct json_object *json_family(const struct known_result *r)
 {
-	struct json_object *o = json_object_new_object(), *step, *image;
+	struct json_object *o = json_object_new_object(), *step, *image, *rule;
 	double expected = 0;
 	bool known;
 
@@ -195,7 +195,11 @@ static struct json_object *json_family(const struct known_result *r)
 		add_number(step, known_method_name[m], r->has[m], known__step(r, m));
 	json_object_object_add(o, "step", step);
 	known = known__expected(r, &expected);
-	add_number(o, "rule", known, expected);
+	rule = json_object_new_object();
+	json_object_object_add(rule, "kind",
+			       json_object_new_string(known_rule_name[r->family->rule]));
+	add_number(rule, "step", known, expected);
+	json_object_object_add(o, "rule", rule);
 	if (r->has_image) {
 		image = json_object_new_object();
 		add_number(image, "bytes", true, known__image_bytes(r));

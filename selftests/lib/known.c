@@ -51,6 +51,11 @@ const char *const known_method_name[KNOWN_METHODS] = {
 	[KNOWN_INSTRUCTIONS] = "instructions", [KNOWN_CYCLES] = "cycles",
 };
 
+const char *const known_rule_name[] = {
+	[KNOWN_LINEAR] = "linear", [KNOWN_STRAIGHT] = "straight", [KNOWN_NUMBER] = "number",
+	[KNOWN_CALL] = "call",	   [KNOWN_DEEP] = "deep",	  [KNOWN_HELPER] = "helper",
+};
+
 #define STRAIGHT(family, object_, arm64, amd64, what)                                    \
 	{                                                                                \
 		.name = family, .object = object_, .step = what, .rule = KNOWN_STRAIGHT, \

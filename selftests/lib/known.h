@@ -30,6 +30,9 @@ enum known_rule {
 	KNOWN_HELPER,
 };
 
+/* "linear", "straight", "number", "call", "deep", "helper" */
+extern const char *const known_rule_name[];
+
 enum known_arch { KNOWN_ARM64, KNOWN_AMD64, KNOWN_ARCHES };
 
 struct known_family {
