@@ -164,14 +164,17 @@ static bool test_noisy(void)
 	struct known_result r = right(&straight, 2, 2, 0, 0);
 	bool ok = true;
 
-	r.cost[KNOWN_TEST_RUN][1] += 1.5 * N;
+	r.cost[KNOWN_TEST_RUN][2] += 4.0 * N;
 	ok &= fails(&r, true, "noise in exact time");
 	ok &= passes(&r, false, "noise elsewhere");
-	r.cost[KNOWN_TEST_RUN][1] += 10.0 * N;
+	r.cost[KNOWN_TEST_RUN][2] += 10.0 * N;
 	ok &= fails(&r, false, "methods that do not agree");
 	r = right(&straight, 2, 2, 0, 0);
-	r.cost[KNOWN_RUN_TIME][1] = r.cost[KNOWN_RUN_TIME][0] - 1;
-	ok &= fails(&r, false, "twice as many steps cost less");
+	r.cost[KNOWN_NS][2] = r.cost[KNOWN_NS][0];
+	ok &= fails(&r, false, "a method to which steps are free");
+	for (int m = 0; m < KNOWN_METHODS; m++)
+		r.cost[m][2] = r.cost[m][0] - 1;
+	ok &= fails(&r, false, "more steps cost less");
 	return ok;
 }
 
