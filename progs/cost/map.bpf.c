@@ -35,8 +35,8 @@ MAP(lru_hash, LRU_HASH);
 #define LOOKUPS(map)                                                                             \
 	STEPS(tc, map##_lookup, 50, 100, 150, KEY, ARGUMENTS(map) "call %[map_lookup_elem]", "", \
 	      HELPER(map_lookup_elem), ADDR(map))
-#define UPDATES(map)                                                                         \
-	STEPS(tc, map##_update, 50, 100, 150, KEY, UPDATE(map), "", HELPER(map_update_elem), \
+#define UPDATES(map, n1, n2, n3)                                                           \
+	STEPS(tc, map##_update, n1, n2, n3, KEY, UPDATE(map), "", HELPER(map_update_elem), \
 	      ADDR(map))
 
 LOOKUPS(array)
@@ -44,5 +44,5 @@ LOOKUPS(percpu_array)
 LOOKUPS(hash)
 LOOKUPS(percpu_hash)
 LOOKUPS(lru_hash)
-UPDATES(array)
-UPDATES(hash)
+UPDATES(array, 50, 100, 150)
+UPDATES(hash, 20, 40, 60)

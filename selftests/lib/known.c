@@ -30,7 +30,7 @@
 
 /* A system call's own cost is one of four at random on some kernels (randomize_kstack_offset): the
  * least of 48 calls is the least there is, but once in a million times. */
-#define LEAST_RUNS 8
+#define LEAST_CALLS 8
 
 /* Elsewhere than in exact time, what the methods say of 2N steps may differ by this factor, and
  * this much: BPF_PROG_TEST_RUN rounds, and some steps take a tenth of a nanosecond. */
@@ -39,7 +39,7 @@
 
 /* Where something is not as it has to be, a second look tells a finding from other things that the
  * machine had to do; in exact time, from a timer that was in step with all the bursts. */
-#define TRIES_EXACT 4
+#define TRIES_EXACT 6
 #define TRIES_NOISY 8
 
 #if defined(__aarch64__)
@@ -435,9 +435,18 @@ static int set_runs(const struct known *k, struct group *g)
 			return rc;
 	}
 	g->runs = ns * most < room ? most : (unsigned int)(room / ns);
-	if (g->runs < LEAST_RUNS)
-		g->runs = LEAST_RUNS;
+	if (!g->p[0].repeats && g->runs < LEAST_CALLS)
+		g->runs = LEAST_CALLS;
+	if (!g->runs)
+		g->runs = 1;
 	return 0;
+}
+
+/* Programs take turns, so that drift hits all alike, and each burst in another order, so that a
+ * timer does not always hit the same. */
+static size_t next(unsigned int burst_no, size_t turn)
+{
+	return (burst_no + turn) % KNOWN_SIZES;
 }
 
 /* ---- the three ways ---- */
@@ -451,7 +460,8 @@ static int by_run_time(struct group *g, struct known_result *r, unsigned int bur
 	if (stats < 0)
 		return stats;
 	for (unsigned int b = 0; !rc && b < bursts; b++) {
-		for (size_t i = 0; !rc && i < KNOWN_SIZES; i++) {
+		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++) {
+			size_t i = next(b, turn);
 			struct bstats before, after;
 
 			rc = bstats_info(g->p[i].fd, &before) ?: burst(g, &g->p[i], &ns) ?:
@@ -476,7 +486,9 @@ static int by_test_run(struct group *g, struct known_result *r, unsigned int bur
 	int rc = 0;
 
 	for (unsigned int b = 0; !rc && b < bursts; b++) {
-		for (size_t i = 0; !rc && i < KNOWN_SIZES; i++) {
+		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++) {
+			size_t i = next(b, turn);
+
 			rc = burst(g, &g->p[i], &ns);
 			if (!rc)
 				keep_least(r, KNOWN_TEST_RUN, i, ns);
@@ -494,10 +506,10 @@ static enum known_method method_of(const struct metric *m)
 	return KNOWN_METHODS;
 }
 
-static int profile_burst(const struct known *k, struct group *g, struct program *p,
-			 struct known_result *r, size_t i)
+static int profile_burst(const struct known *k, struct group *g, struct known_result *r, size_t i)
 {
 	const struct session *s = &k->engine.session;
+	struct program *p = &g->p[i];
 	struct lab_target *t = &p->target;
 	double ns;
 	int rc;
@@ -527,8 +539,8 @@ static int by_profile(struct known *k, struct group *g, struct known_result *r, 
 	for (size_t i = 0; !rc && i < KNOWN_SIZES; i++)
 		rc = lab_target__open(&g->p[i].target, &k->engine, g->p[i].fd);
 	for (unsigned int b = 0; !rc && b < bursts; b++)
-		for (size_t i = 0; !rc && i < KNOWN_SIZES; i++)
-			rc = profile_burst(k, g, &g->p[i], r, i);
+		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++)
+			rc = profile_burst(k, g, r, next(b, turn));
 	for (size_t i = 0; i < KNOWN_SIZES; i++)
 		lab_target__close(&g->p[i].target);
 	for (int m = KNOWN_NS; !rc && m < KNOWN_METHODS; m++)
