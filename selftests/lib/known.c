@@ -68,6 +68,16 @@ const char *const known_rule_name[] = {
 		.name = family, .object = "branch", .step = what, .rule = KNOWN_STRAIGHT, \
 		.insns = {0, amd64}, .branches = 1, .skipped = skipped_,                  \
 	}
+#define ATOMIC(family, what)                                                              \
+	{                                                                                 \
+		.name = family, .object = "atomic", .step = what, .rule = KNOWN_STRAIGHT, \
+		.needs = "atomic operations that fetch (5.12)", .insns = {0, 1},          \
+	}
+#define NEEDS(family, object_, rule_, needs_, what)                                     \
+	{                                                                               \
+		.name = family, .object = object_, .step = what, .rule = KNOWN_##rule_, \
+		.needs = needs_                                                         \
+	}
 #define RULE(family, object_, rule_, what)                                             \
 	{                                                                              \
 		.name = family, .object = object_, .step = what, .rule = KNOWN_##rule_ \
@@ -92,17 +102,19 @@ const struct known_family known_families[] = {
 	 .step = "iteration: decrement, comparison, branch",
 	 .rule = KNOWN_NUMBER,
 	 .insns = {3, 3}},
-	RULE("bpf_loop", "bpf_loop", LINEAR, "iteration of bpf_loop, empty callback"),
-	RULE("iter_num", "iter", LINEAR, "iteration of an open-coded iterator"),
+	NEEDS("bpf_loop", "bpf_loop", LINEAR, "bpf_loop (5.17)",
+	      "iteration of bpf_loop, empty callback"),
+	NEEDS("iter_num", "iter", LINEAR, "open-coded iterators (6.4)",
+	      "iteration of an open-coded iterator"),
 	RULE("call_static", "call", CALL, "call of an empty static function"),
 	RULE("call_global", "call", CALL, "call of an empty global function"),
 	RULE("deep_static", "call", DEEP, "one frame more, static functions"),
 	RULE("deep_global", "call", DEEP, "one frame more, global functions"),
 	RULE("tail_call", "tail", LINEAR, "tail call; 33 are the last size"),
 	STRAIGHT("atomic_add", "atomic", 0, 1, "atomic addition"),
-	STRAIGHT("atomic_fetch_add", "atomic", 0, 1, "atomic addition that fetches"),
-	STRAIGHT("atomic_xchg", "atomic", 0, 1, "atomic exchange"),
-	STRAIGHT("atomic_cmpxchg", "atomic", 0, 1, "atomic comparison and exchange"),
+	ATOMIC("atomic_fetch_add", "atomic addition that fetches"),
+	ATOMIC("atomic_xchg", "atomic exchange"),
+	ATOMIC("atomic_cmpxchg", "atomic comparison and exchange"),
 	RULE("array_lookup", "map", HELPER, "bpf_map_lookup_elem, array"),
 	RULE("percpu_array_lookup", "map", HELPER, "bpf_map_lookup_elem, per-CPU array"),
 	RULE("hash_lookup", "map", HELPER, "bpf_map_lookup_elem, hash, found"),
@@ -112,7 +124,8 @@ const struct known_family known_families[] = {
 	RULE("hash_update", "map", HELPER, "bpf_map_update_elem, hash, there already"),
 	RULE("ringbuf_reserve", "ringbuf", HELPER, "bpf_ringbuf_reserve, bpf_ringbuf_discard"),
 	RULE("ringbuf_output", "ringbuf", HELPER, "bpf_ringbuf_output, 8 bytes"),
-	RULE("task_storage_get", "storage", HELPER, "bpf_task_storage_get, there already"),
+	NEEDS("task_storage_get", "storage", HELPER, "task storage (5.12)",
+	      "bpf_task_storage_get, there already"),
 	RULE("spin_lock", "lock", HELPER, "bpf_spin_lock, bpf_spin_unlock"),
 	RULE("get_smp_processor_id", "helper", HELPER, "bpf_get_smp_processor_id"),
 	RULE("get_numa_node_id", "helper", HELPER, "bpf_get_numa_node_id"),
@@ -124,8 +137,10 @@ const struct known_family known_families[] = {
 	RULE("probe_read_kernel_8", "helper", HELPER, "bpf_probe_read_kernel, 8 bytes"),
 	RULE("probe_read_kernel_64", "helper", HELPER, "bpf_probe_read_kernel, 64 bytes"),
 	RULE("probe_read_kernel_512", "helper", HELPER, "bpf_probe_read_kernel, 512 bytes"),
-	RULE("copy_from_user_8", "sleep", HELPER, "bpf_copy_from_user, 8 bytes"),
-	RULE("copy_from_user_64", "sleep", HELPER, "bpf_copy_from_user, 64 bytes"),
+	NEEDS("copy_from_user_8", "sleep", HELPER, "programs of type syscall (5.14)",
+	      "bpf_copy_from_user, 8 bytes"),
+	NEEDS("copy_from_user_64", "sleep", HELPER, "programs of type syscall (5.14)",
+	      "bpf_copy_from_user, 64 bytes"),
 	{},
 };
 
@@ -337,8 +352,12 @@ static int load(struct group *g, const char *dir, struct known_result *r, struct
 	rc = bpf_object__load(g->obj);
 	if (rc) {
 		last_words(g->log, words, sizeof(words));
-		snprintf(r->skip, sizeof(r->skip), "this kernel refuses the program: %s%s%s",
-			 errmsg__errno(rc, text, sizeof(text)), words[0] ? ": " : "", words);
+		errmsg__errno(rc, text, sizeof(text));
+		if (!r->family->needs || rc == -EPERM)
+			return errmsg__fail(err, rc, "this kernel refuses the program: %s%s%s",
+					    text, words[0] ? ": " : "", words);
+		snprintf(r->skip, sizeof(r->skip), "needs %s: %s%s%s", r->family->needs, text,
+			 words[0] ? ": " : "", words);
 		return 0;
 	}
 	for (size_t i = 0; i < KNOWN_SIZES; i++)
@@ -603,6 +622,15 @@ cleanup:
 double known__step(const struct known_result *r, enum known_method m)
 {
 	return (r->cost[m][1] - r->cost[m][0]) / r->n;
+}
+
+double known__result(const struct known *k, const struct known_result *r, enum known_method m)
+{
+	double step = known__step(r, m);
+
+	if (k->exact && fabs(step - round(step)) * r->n <= 2 * known__rounding())
+		return round(step);
+	return round(step * 100) / 100;
 }
 
 double known__image_bytes(const struct known_result *r)

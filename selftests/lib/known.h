@@ -39,6 +39,8 @@ struct known_family {
 	const char *name;
 	const char *object; /* progs/cost/OBJECT.bpf.o */
 	const char *step;   /* what a step is, in words */
+	/* What not every kernel of the lab has, and since when; NULL: all take the programs. */
+	const char *needs;
 	enum known_rule rule;
 	/* Instructions of a step where they are known without looking; 0: they are not. */
 	unsigned int insns[KNOWN_ARCHES];
@@ -67,7 +69,8 @@ extern const char *const known_method_name[KNOWN_METHODS];
 
 struct known_result {
 	const struct known_family *family;
-	char skip[512]; /* why it was not measured; empty: it was */
+	char skip
+		[512]; /* why this kernel, which lacks something, did not; empty: it was measured */
 	unsigned int n; /* steps in the first program */
 	bool has[KNOWN_METHODS];
 	double cost[KNOWN_METHODS][KNOWN_SIZES]; /* of a run */
@@ -89,13 +92,16 @@ struct known {
 int known__open(struct known *k);
 void known__close(struct known *k);
 
-/* Measures @family. A kernel that refuses the programs is no error but result->skip. Returns 0, or
- * a negative errno with a message. */
+/* Measures @family. A kernel that refuses programs that need something new is no error but
+ * result->skip. Returns 0, or a negative errno with a message. */
 int known__measure(struct known *k, const struct known_family *family, struct known_result *result,
 		   struct errmsg *err);
 
 /* (cost(2N) - cost(N)) / N */
 double known__step(const struct known_result *r, enum known_method m);
+/* The same as a result: where only the clock's rounding (known__rounding()) keeps it from being
+ * whole instructions in exact time, it is whole; else in hundredths. */
+double known__result(const struct known *k, const struct known_result *r, enum known_method m);
 /* The same of the image: bytes, calls. */
 double known__image_bytes(const struct known_result *r);
 double known__image_calls(const struct known_result *r);
