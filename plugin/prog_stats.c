@@ -409,8 +409,8 @@ static bool press(struct stats *s)
 	return false;
 }
 
-/* What is written to the same terminal by a command would not go together with a table that is drawn
- * over and over. */
+/* What a command writes to the same terminal would not go together with a table that is drawn over
+ * and over. */
 static bool can_watch(const struct stats *s)
 {
 	return s->interval_ns && !s->ctx->json && !s->ctx->debug && !s->ctx->command &&

@@ -21,7 +21,7 @@
 #define FEWER 8
 /* So many idle programs are let go at a time. */
 #define PROBES 32
-/* Ids begin anew at INT_MAX (kernel/bpf/syscall.c, bpf_prog_alloc_id()): near it, all are listed. */
+/* Ids begin anew at INT_MAX (kernel/bpf/syscall.c, bpf_prog_alloc_id()): near it, all are read. */
 #define LAST_IDS (0x7fffffffU - 1000000)
 
 /* ---- limits ---- */
@@ -182,7 +182,7 @@ static bool matches(const struct runstats *rs, const struct prog_filter *f,
 	case PROG_NAME:
 		return !strcmp(f->word, p->name) || !strcmp(f->word, p->kname);
 	case PROG_ID:
-		/* Else it is one that was there at the beginning; a later one is another program. */
+		/* Else it was there at the beginning; a later one is another program. */
 		return rs->fdinfo && f->id == p->row.id;
 	case PROG_PINNED:
 		break;
@@ -240,8 +240,8 @@ static int append(struct runstats *rs, struct runstats_prog *p)
 }
 
 /*
- * Adds the program behind @fd, which is taken over, if it @must or belongs to what is looked at. One
- * that could have been in @from goes there.
+ * Adds the program behind @fd, which is taken over, if it @must or belongs to what is looked at.
+ * One that could have been in @from goes there.
  */
 static int add_fd(struct runstats *rs, int fd, bool must, struct stats_sample *from,
 		  struct errmsg *err)

@@ -57,8 +57,8 @@ struct stats_window {
 /*
  * Fills @w from two samples, @from before @to. A program that
  * is only in @to is counted from zero if it was loaded after @from, else from where it is first
- * seen, which is nothing. One that is only in @from has run no more: else the source would have said
- * that it is gone. -ENOMEM.
+ * seen, which is nothing. One that is only in @from has run no more: else the source would have
+ * said that it is gone. -ENOMEM.
  */
 int stats_window__init(struct stats_window *w, const struct stats_sample *from,
 		       const struct stats_sample *to, const struct stats_floor *floor);

@@ -402,8 +402,8 @@ static int with_caps(const char *text, char **argv)
 	return 127;
 }
 
-/* Waits for the FIFO, runs the program, and ends; at the latest with the one behind @alive, which may
- * not send us a signal any more. */
+/* Waits for the FIFO, runs the program, and ends; at the latest with the one behind @alive, which
+ * may not send us a signal any more. */
 static void run_later(int fd, int n, const char *fifo, int alive)
 {
 	char packet[64] = {}, byte;

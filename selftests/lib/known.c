@@ -473,11 +473,13 @@ static size_t next(unsigned int burst_no, size_t turn)
 static int by_run_time(struct group *g, struct known_result *r, unsigned int bursts,
 		       struct errmsg *err)
 {
-	int stats = stats_switch__hold(err), rc = 0;
+	struct stats_switch stats = {};
 	double ns;
+	int rc;
 
-	if (stats < 0)
-		return stats;
+	rc = stats_switch__open(&stats, err);
+	if (rc)
+		return rc;
 	for (unsigned int b = 0; !rc && b < bursts; b++) {
 		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++) {
 			size_t i = next(b, turn);
@@ -493,7 +495,7 @@ static int by_run_time(struct group *g, struct known_result *r, unsigned int bur
 						   g->runs);
 		}
 	}
-	close(stats);
+	stats_switch__close(&stats);
 	r->has[KNOWN_RUN_TIME] = !rc;
 	return rc ? errmsg__fail(err, rc, "by run_time_ns: %s", strerror(-rc)) : 0;
 }
