@@ -145,8 +145,8 @@ static bool is_off(const struct stats *s)
 }
 
 /*
- * Holds the switch. Who may neither do that nor see whether somebody else does, sees it in the end: if
- * a program was counted, it was on.
+ * Holds the switch. Who may neither do that nor see whether somebody else does, sees it in the end:
+ * if a program was counted, it was on.
  */
 static int hold_switch(struct stats *s)
 {
@@ -379,8 +379,8 @@ static int go_on(struct stats *s)
 	return draw(s);
 }
 
-/* Stops as if the signal had not been waited for, which leaves it to the kernel whether it stops: it
- * does not where nobody could wake us. */
+/* Stops as if the signal had not been waited for, which leaves it to the kernel whether it stops:
+ * it does not where nobody could wake us. */
 static int stop(struct stats *s)
 {
 	sigset_t set;
