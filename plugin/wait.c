@@ -94,6 +94,8 @@ static void read_signals(struct wait *w)
 			break;
 		default:
 			w->signal = info.ssi_signo;
+			/* By a key, or a hangup: it is for the whole job. */
+			w->from_terminal = info.ssi_code == SI_KERNEL;
 			break;
 		}
 	}
@@ -118,8 +120,9 @@ int wait__next(struct wait *w)
 	if (w->child && child__poll(w->child))
 		return WAIT_END;
 	if (w->signal) {
-		/* From a terminal the command has got it too; from elsewhere it has not. */
-		if (w->child)
+		/* From a terminal the command has got it too, unless it left our job; from
+		 * elsewhere it has not. A second one would be another wish. */
+		if (w->child && (!w->from_terminal || getpgid(w->child->pid) != getpgrp()))
 			kill(w->child->pid, w->signal);
 		return WAIT_END;
 	}

@@ -20,7 +20,8 @@ struct wait {
 	__u64 next_ns;	     /* end of the current interval */
 	__u64 tick_ns;	     /* a quarter of a second, if nobody sets it */
 	struct child *child; /* or NULL */
-	int signal;	     /* SIGINT or SIGTERM, once it came */
+	int signal;	     /* SIGINT, SIGTERM or SIGHUP, once it came */
+	bool from_terminal;  /* which sent it to the whole job */
 	/* With wait__watch() only: */
 	int key_fd; /* keys come from it, or -1 */
 	bool stop;  /* SIGTSTP came */

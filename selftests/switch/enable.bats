@@ -195,6 +195,38 @@ ends() { # STATUS
 	is_off
 }
 
+@test "a key on the terminal reaches the command once" {
+	cat >"$T/counts" <<-'EOF'
+		#!/bin/bash
+		n=0
+		trap 'n=$((n + 1))' INT
+		trap 'echo "counted $n"; exit 42' TERM
+		echo ready
+		for ((i = 0; i < 3000; i++)); do
+			((n == 0)) || [[ $said ]] || { said=1 && echo interrupted; }
+			sleep 0.02
+		done
+	EOF
+	chmod +x "$T/counts"
+	# ^C, then a signal that is sent to us only.
+	"$TESTDIR/counts/pty" 24 120 "$BPFCOST" stats enable -- "$T/counts" <<-EOF
+		expect ready
+		send $(printf '\003')
+		expect interrupted
+		signal 15
+		expect counted 1
+		end 42
+	EOF
+	# A command that has left the job does not get what is for the job.
+	"$TESTDIR/counts/pty" 24 120 "$BPFCOST" stats enable -- "$TOOL" session \
+		sh -c 'echo ready; exec sleep 1000' <<-EOF
+		expect ready
+		send $(printf '\003')
+		end 130
+	EOF
+	is_off
+}
+
 @test "after the duration a command goes on without" {
 	bpfcost -j stats enable duration 0.2 -- \
 		sh -c 'while "$0" on; do sleep 0.05; done; exit 5' "$TOOL"

@@ -143,10 +143,8 @@ teardown() {
 	# What belongs to the same user can be looked at.
 	run -99 "$TOOL" nobody "$TOOL" hold 1
 	[[ $output == *'Operation not permitted'* ]]
-	"$TOOL" keep "$TOOL" nobody "$(type -P sleep)" 1000 3>&- &
-	await "$TOOL" on
-	await grep -q sleep "/proc/$!/comm"
-	shows 0 'on, held by 1 process' ".on and .observed == false and .holders[0].pid == $!
+	start keep "$TOOL" nobody "$TOOL" hold 0
+	shows 0 'on, held by 1 process' ".on and .observed == false and .holders[0].pid == $pid
 		and .complete == false"
 }
 

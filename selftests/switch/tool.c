@@ -9,6 +9,7 @@
  *   tool pass             opens one, and passes it to another process, which alone has it
  *   tool flight           opens one that is in flight over a socket: no process has it
  *   tool named NAME       opens one, as a process of that name
+ *   tool hold 0           opens none: it may have inherited one
  *     Each of these prints the pid of the (last) holder, and holds until it is killed.
  *   tool on               runs a program of its own: exits with 0 if that was counted, 1 if not
  *   tool off              the other way round
@@ -25,6 +26,7 @@
  *   tool readonly COMMAND...      with /proc/sys read-only
  *   tool pidns COMMAND...         in a pid namespace, with its /proc
  *   tool noproc COMMAND...        without /proc
+ *   tool session COMMAND...       in a session of its own
  *   tool default COMMAND...       with no signal ignored, as jobs of scripts have them
  *   tool files N COMMAND...       with this limit of open files
  *   tool closed FDS COMMAND...    without the standard streams whose digits are in FDS
@@ -337,6 +339,8 @@ int main(int argc, char **argv)
 		return pidns(argv + 2);
 	if (argc > 2 && !strcmp(cmd, "noproc"))
 		return noproc(argv + 2);
+	if (argc > 2 && !strcmp(cmd, "session"))
+		return setsid() < 0 ? fail("session") : run(argv + 2);
 	if (argc > 2 && !strcmp(cmd, "default")) {
 		for (int i = 1; i < 32; i++)
 			signal(i, SIG_DFL);
