@@ -82,6 +82,21 @@ ends() { # STATUS
 	is_off
 }
 
+@test "SIGKILL at any moment leaves nothing on" {
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		"$BPFCOST" stats enable -- sleep 0.01 >/dev/null 2>&1 3>&- &
+		# From before it has done anything to after its end.
+		sleep "0.$(printf %03d $((i * 2)))"
+		kill -KILL $! 2>/dev/null || :
+		wait $! 2>/dev/null || :
+	done
+	is_off
+	[[ $(<"$SYSCTL") == 0 ]]
+	shows 0 off '.holders == []'
+}
+
 @test "while a command runs, whose status is ours" {
 	local n
 
