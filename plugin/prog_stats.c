@@ -337,12 +337,22 @@ static int show(struct stats *s)
 
 static int drop_privileges(struct stats *s)
 {
-	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set back.
-	 * For owners, other people's /proc/PID/fd is looked into. */
-	const cap_value_t keep[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH};
+	cap_value_t keep[4];
 	char buf[128];
-	int rc = caps__keep_only(keep, s->by_owner ? 3 : 1);
+	size_t n = 0;
+	int rc;
 
+	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set back. */
+	keep[n++] = CAP_SYS_ADMIN;
+	/* Without that one: to see whether the switch is still on, and to read at all before 5.19. */
+	if (s->sw.how == STATS_SWITCH_FOREIGN)
+		keep[n++] = CAP_BPF;
+	/* Other people's /proc/PID/fd is looked into. */
+	if (s->by_owner) {
+		keep[n++] = CAP_SYS_PTRACE;
+		keep[n++] = CAP_DAC_READ_SEARCH;
+	}
+	rc = caps__keep_only(keep, n);
 	if (rc)
 		return errmsg__fail(s->ctx->err, rc, "cannot drop privileges: %s",
 				    errmsg__errno(rc, buf, sizeof(buf)));

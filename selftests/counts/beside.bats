@@ -151,6 +151,12 @@ in_background() { # N ARG...
 			"$TARGET" "$P/alu10" "${pid[1]}" >"$T/out" 2>"$T/err"
 		json_is "runs($alu10) == 10 and .switch_was_off"
 	fi
+	# What is not needed is given up, and the command keeps its own.
+	bpfcost prog stats id "$alu10" -- bash -c 'grep -h -e CapPrm -e CapEff "/proc/$PPID/status" \
+		/proc/self/status'
+	[[ $(head -n 2 "$T/out") == $'CapPrm:\t0000000000200000\nCapEff:\t0000000000200000' &&
+		$(sed -n 4p "$T/out") == "$(grep CapEff /proc/self/status)" ]] ||
+		fail "$(<"$T/out")"
 	# By id, or all of them, it takes more.
 	run -1 --separate-stderr "$TARGET" caps cap_bpf "$BPFCOST" prog stats id "$alu10" duration 1
 	[[ ! $output && $stderr == *"cannot open program $alu10: Operation not permitted (EPERM); "* ]]
@@ -209,18 +215,24 @@ in_background() { # N ARG...
 
 @test "a clock that jumps" {
 	in_lab || skip "the clock is only set in the lab"
+	local now
+
+	now=$(date +%s)
 	bpfcost -j prog stats id "$alu10" interval 0.3 -- bash -c '
 		"$0" run "$1" 10
 		date -s "2031-01-01 00:00:00" >/dev/null && sleep 0.5 && "$0" run "$1" 10
-		date -s "2021-01-01 00:00:00" >/dev/null && sleep 0.5 && "$0" run "$1" 10' "$TARGET" "$P/alu10"
+		date -s "2021-01-01 00:00:00" >/dev/null && sleep 0.5 && "$0" run "$1" 10
+		date -s "$2" >/dev/null' "$TARGET" "$P/alu10" "@$now"
 	((status == 0)) || fail "$(show)$(<"$T/err")"
 	ask -es "all(.[]; sound and .window_ns < 60e9 and (prog($alu10) | .marks == []))
 		and (map(runs($alu10)) | add == 30) and (map(.time) | max - min > 1e8)" "$T/out" \
 		>/dev/null || fail "$(show)"
 	# A program that is loaded then is as new as any.
-	stats -- bash -c 'date -s "2001-01-01 00:00:00" >/dev/null; "$0" load "$1" "$2" >&2; sleep 0.3
-		"$0" run "$2/alu1" 5; rm -r "$2"' "$TARGET" "$TESTDIR/cli/targets.bpf.o" \
-		"$BPFFS/later" || [[ -s $T/err ]]
+	bpfcost -j prog stats -- bash -c 'date -s "2001-01-01 00:00:00" >/dev/null
+		"$0" load "$1" "$2" && sleep 0.3 && "$0" run "$2/alu1" 5; rm -r "$2"
+		date -s "$3" >/dev/null' "$TARGET" "$TESTDIR/cli/targets.bpf.o" "$BPFFS/later" \
+		"@$now"
+	((status == 0)) || fail "$(show)$(<"$T/err")"
 	json_is "prog($(sed -n 's/ alu1$//p' "$T/err")) | .run_cnt == 5 and .marks == [\"new\"]"
 }
 
@@ -237,10 +249,18 @@ in_background() { # N ARG...
 		sysctl -q -w kernel.bpf_stats_enabled=0
 	done 3>&- &
 	jobs+=($!)
+	# It wants a terminal.
+	! in_lab || need_command bpftop
 	if [[ $(type -P bpftop) ]]; then
-		"$TESTDIR/counts/pty" 40 120 bpftop < <(sleep 60) >"$T/bpftop" 2>&1 3>&- &
+		TERM=xterm "$TESTDIR/counts/pty" 40 120 bpftop <<<'end 0' >"$T/bpftop" 2>&1 3>&- &
 		jobs+=($!)
 		tools+=' bpftop'
+		for ((i = 0; i < 100; i++)); do
+			! "$BPFCOST" -j stats show | jq -e 'any(.holders[]; .comm == "bpftop")' \
+				>/dev/null || break
+			sleep 0.2
+		done
+		((i < 100)) || fail "bpftop holds nothing: $(<"$T/bpftop")"
 	fi
 	echo "# beside $tools" >&3
 	in_background 1 -j prog stats id "$alu10"

@@ -151,16 +151,22 @@ teardown() {
 	n=$(sed -n 's/ alu1$//p' "$T/err")
 	json_is "prog($n) | .run_cnt == 23 and .marks == [\"new\"]"
 	# With an interval it is let go after a while.
-	(
-		sleep 0.6
-		"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/later" >"$T/ids"
-		sleep 0.6
-		"$TARGET" run "$BPFFS/later/alu1" 20
-		rm -r "$BPFFS/later"
-	) 3>&- &
-	bpfcost -j prog stats interval 0.3 duration 9
-	((status == 0)) || fail "$(show) $(<"$T/err")"
+	"$BPFCOST" -j prog stats interval 0.2 >"$T/out" 2>"$T/err" 3>&- &
+	while [[ ! -s $T/out ]]; do
+		sleep 0.1
+	done
+	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/later" >"$T/ids"
 	n=$(sed -n 's/ alu1$//p' "$T/ids")
+	until tail -n 1 "$T/out" | grep -q "\"id\":$n,"; do
+		sleep 0.1
+	done
+	"$TARGET" run "$BPFFS/later/alu1" 20
+	rm -r "$BPFFS/later"
+	while tail -n 1 "$T/out" | grep -q "\"id\":$n,"; do
+		sleep 0.2
+	done
+	kill -INT $!
+	wait $!
 	ask -se "all(.[]; sound) and (map(runs($n)) | add == 20)
 		and all(.[0], .[-1]; all(.programs[]; .id != $n))" "$T/out" >/dev/null ||
 		fail "$n did not come and go: $(ask -c '[.programs[] | [.id, .run_cnt]]' "$T/out")"
@@ -190,7 +196,7 @@ teardown() {
 			fail "$(show) $(<"$T/err")"
 	}
 	few "$BPFCOST" -j prog stats -- \
-		bash -c '"$0" run "$1/alu10" 50; "$0" load "$2" "$3"; sleep 0.6; rm -r "$3"
+		bash -c '"$0" run "$1/alu10" 50; "$0" load "$2" "$3"; sleep 0.6; rm -r "$3"; sleep 1
 			[[ $(ulimit -n) == 64 ]]' \
 		"$TARGET" "$P" "$TESTDIR/cli/targets.bpf.o" "$BPFFS/later"
 	json_is "runs($alu10) == 50
