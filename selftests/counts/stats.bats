@@ -151,6 +151,7 @@ teardown() {
 	n=$(sed -n 's/ alu1$//p' "$T/err")
 	json_is "prog($n) | .run_cnt == 23 and .marks == [\"new\"]"
 	# With an interval it is let go after a while.
+	: >"$T/out"
 	"$BPFCOST" -j prog stats interval 0.2 >"$T/out" 2>"$T/err" 3>&- &
 	while [[ ! -s $T/out ]]; do
 		sleep 0.1
