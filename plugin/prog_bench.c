@@ -20,6 +20,7 @@
 
 struct options {
 	const char *data_in, *context_in; /* files */
+	bool all;			  /* programs were named by `all` */
 	bool go;
 };
 
@@ -141,7 +142,6 @@ static int parse(struct bench *b, struct options *o, const char **path, struct p
 	int argc = b->ctx->argc, rc;
 	char **argv = b->ctx->argv;
 	size_t handles = 0;
-	bool all = false;
 
 	if (!argc)
 		return errmsg__usage(err, "a program is missing: { id ID | tag TAG | name NAME | "
@@ -151,13 +151,13 @@ static int parse(struct bench *b, struct options *o, const char **path, struct p
 		return parse_options(b, o, argc - 1, argv + 1);
 	}
 	while (argc && progs__is_handle(argv[0])) {
-		all |= !strcmp(argv[0], "all");
+		o->all |= !strcmp(argv[0], "all");
 		rc = progs__parse(progs, &argc, &argv, err);
 		if (rc < 0)
 			return rc;
 		handles++;
 	}
-	if (!all && handles == 1 && progs->n > 1)
+	if (!o->all && handles == 1 && progs->n > 1)
 		return errmsg__usage(err,
 				     "%zu programs match this handle, such as %u and %u; name one "
 				     "by id",
@@ -198,7 +198,9 @@ static int open_bench(struct bench *b, const struct options *o, const char *path
 	if (path)
 		rc = bench__open_object(b, path, err);
 	for (i = 0; !rc && i < progs->n; i++)
-		rc = bench__add(b, &progs->v[i], err);
+		/* What another bpfcost measures with is nothing to measure. */
+		if (!o->all || strncmp(progs->v[i].name, "bpfcost_", 8))
+			rc = bench__add(b, &progs->v[i], err);
 	return rc ?: drop_privileges(b, err);
 }
 

@@ -40,7 +40,8 @@ until_true() { # COMMAND
 	local _
 
 	for _ in {1..100}; do
-		if "$1" >/dev/null; then
+		# shellcheck disable=SC2086 # words
+		if $1 >/dev/null; then
 			return
 		fi
 	done
@@ -186,14 +187,21 @@ le() { # BYTES N...
 	[[ ! -e /sys/fs/bpf/bpfcost_trace ]]
 }
 
+measures() { # PID
+	sleep 0.1
+	grep -Eqx $'Cpus_allowed_list:\t[0-9]+' "/proc/$1/status"
+}
+
 @test "a signal ends it with one document, and what was measured is no result" {
-	local signal pid status
+	local signal pid status caps
 
 	for signal in INT TERM; do
 		"$BPFCOST" -j prog bench "$targets" count 10000 >"$T/out" 2>"$T/err" &
 		pid=$!
-		sleep 0.5
-		# It starts with signals ignored that a shell's background jobs ignore.
+		# Until it measures: on one CPU, with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.
+		until_true "measures $pid"
+		caps=$((16#$(sed -n 's/^CapEff:\t*//p' "/proc/$pid/status")))
+		(((caps & ~(1 << 39 | 1 << 38 | 1 << 21)) == 0)) || fail "$(<"/proc/$pid/status")"
 		kill -s "$signal" "$pid"
 		status=0
 		wait "$pid" || status=$?
@@ -272,4 +280,20 @@ le() { # BYTES N...
 	wait "$pid" || :
 	bpfcost -j prog bench pinned "$BPFFS/t/alu0" repeat 1000 count 2
 	json_is 'all(.programs[0].metrics[]; .shared | not)'
+}
+
+@test "what is missing without privileges is said" {
+	status=0
+	"$TARGET" caps cap_net_raw "$BPFCOST" -j prog bench "$targets" >"$T/out" 2>"$T/err" ||
+		status=$?
+	((status == 1))
+	json_is '.error | contains("Operation not permitted (EPERM); it needs CAP_BPF")'
+	# Loading and running does not take CAP_SYS_ADMIN; the statistics do, unless they are on.
+	status=0
+	"$TARGET" caps cap_bpf,cap_perfmon "$BPFCOST" -j prog bench "$targets" "${quick[@]}" \
+		>"$T/out" 2>"$T/err" || status=$?
+	((status == 0)) || fail "exit status $status: $(<"$T/out")"
+	json_is 'all(.programs[].metrics; .[0].metric == "wall_ns")'
+	grep -q '^without run_time_ns: .*it needs CAP_SYS_ADMIN' "$T/err" ||
+		json_is 'all(.programs[].metrics; .[1].metric == "run_time_ns")'
 }
