@@ -17,12 +17,12 @@ static void print_lines(FILE *out, char *const *v, size_t n)
 }
 
 /* An exact p can be far below what is of interest. */
-static void print_p(FILE *out, double p)
+static void print_p(FILE *out, int width, double p)
 {
 	if (p < 0.0001)
-		fprintf(out, " %9s", "<0.0001");
+		fprintf(out, " %*s", width, "<0.0001");
 	else
-		fprintf(out, " %9.4f", p);
+		fprintf(out, " %*.4f", width, p);
 }
 
 static void print_metric(FILE *out, const struct compare_metric *m)
@@ -38,7 +38,7 @@ static void print_metric(FILE *out, const struct compare_metric *m)
 		snprintf(percent, sizeof(percent), "from 0");
 	fprintf(out, "  %-28s %12.2f %12.2f %12s %s", old->name, m->old.net, m->new.net, percent,
 		m->significant ? " " : "~");
-	print_p(out, m->test.p);
+	print_p(out, 9, m->test.p);
 	fprintf(out, "   %.2f..%.2f, %.2f..%.2f %s", m->old.interval.low, m->old.interval.high,
 		m->new.interval.low, m->new.interval.high, old->unit);
 	if (m->of_gross)
@@ -146,7 +146,7 @@ void history_view__plain(const struct ctx *ctx, const struct history *h)
 			if (history__percent(s, c, &percent))
 				fprintf(out, " (%+.2f %%)", percent);
 			fputs(", p", out);
-			print_p(out, c->p);
+			print_p(out, 0, c->p);
 			fprintf(out, "; the one before: %s\n",
 				base(h->file[s->file[c->at - 1]].path));
 			changes++;

@@ -31,9 +31,9 @@ static bool test_is(const char *what, const double *x, size_t n, const double *y
 		return false;
 	if (t.exact != exact)
 		ktap_note("%s: exact is %d", what, t.exact);
-	return near(what, t.u, u, 1e-12) & near(what, t.p, p, 1e-12) &
-	       near("the other way round", back.u, n * m - u, 1e-12) &
-	       near("the other way round", back.p, p, 1e-12) & (t.exact == exact);
+	return near(what, t.u, u, 1e-12) && near(what, t.p, p, 1e-12) &&
+	       near("the other way round", back.u, n * m - u, 1e-12) &&
+	       near("the other way round", back.p, p, 1e-12) && (t.exact == exact);
 }
 
 static bool test_median(void)
@@ -42,8 +42,8 @@ static bool test_median(void)
 	double one[] = {7};
 
 	statistics__sort(v, 4);
-	return near("of 4", statistics__median(v, 4), 2.5, 0) &
-	       near("of 3", statistics__median(v, 3), 2, 0) &
+	return near("of 4", statistics__median(v, 4), 2.5, 0) &&
+	       near("of 3", statistics__median(v, 3), 2, 0) &&
 	       near("of 1", statistics__median(one, 1), 7, 0);
 }
 
@@ -70,17 +70,17 @@ static bool test_interval(void)
 		v[k] = k + 1;
 	for (k = 0; k < LEN(rows); k++) {
 		statistics__median_interval(&i, v, rows[k].n, 0.95);
-		ok &= near("low", i.low, rows[k].k, 0) &
-		      near("high", i.high, rows[k].n + 1 - rows[k].k, 0) &
-		      near("confidence", i.confidence, rows[k].confidence, 1e-12) & i.enough;
+		ok &= near("low", i.low, rows[k].k, 0) &&
+		      near("high", i.high, rows[k].n + 1 - rows[k].k, 0) &&
+		      near("confidence", i.confidence, rows[k].confidence, 1e-12) && i.enough;
 	}
 	/* 1 - 2 / 2^5 */
 	statistics__median_interval(&i, v, 5, 0.95);
-	ok &= near("low of 5", i.low, 1, 0) & near("high of 5", i.high, 5, 0) &
-	      near("confidence of 5", i.confidence, 0.9375, 1e-12) & !i.enough;
+	ok &= near("low of 5", i.low, 1, 0) && near("high of 5", i.high, 5, 0) &&
+	      near("confidence of 5", i.confidence, 0.9375, 1e-12) && !i.enough;
 	statistics__median_interval(&i, v, 1, 0.95);
-	return ok & near("low of 1", i.low, 1, 0) & near("high of 1", i.high, 1, 0) & !i.enough &&
-	       i.confidence < 1e-12;
+	return ok && near("low of 1", i.low, 1, 0) && near("high of 1", i.high, 1, 0) &&
+	       !i.enough && i.confidence < 1e-12;
 }
 
 static bool test_exact(void)
@@ -96,17 +96,17 @@ static bool test_exact(void)
 
 	for (i = 0; i < LEN(v); i++)
 		v[i] = i;
-	return test_is("R", x, 10, y, 5, 35, 0.254412254412254, true) &
-	       test_is("SciPy", males, 5, females, 4, 17, 1.0 / 9, true) &
+	return test_is("R", x, 10, y, 5, 35, 0.254412254412254, true) &&
+	       test_is("SciPy", males, 5, females, 4, 17, 1.0 / 9, true) &&
 	       /* R: wilcox.test(1:10, 11:20)$p.value, 1:4 and 5:8, 1:3 and 4:6;
 		* wilcox.test(1:28, 29:56, exact = TRUE) */
-	       test_is("10 and 10 apart", v, 10, v + 10, 10, 0, 1.0825088224469e-05, true) &
-	       test_is("4 and 4 apart", v, 4, v + 4, 4, 0, 0.0285714285714286, true) &
-	       test_is("3 and 3 apart", v, 3, v + 3, 3, 0, 0.1, true) &
-	       test_is("28 and 28 apart", v, 28, v + 28, 28, 0, 2.61482664732334e-16, true) &
+	       test_is("10 and 10 apart", v, 10, v + 10, 10, 0, 1.0825088224469e-05, true) &&
+	       test_is("4 and 4 apart", v, 4, v + 4, 4, 0, 0.0285714285714286, true) &&
+	       test_is("3 and 3 apart", v, 3, v + 3, 3, 0, 0.1, true) &&
+	       test_is("28 and 28 apart", v, 28, v + 28, 28, 0, 2.61482664732334e-16, true) &&
 	       near("smallest p of 10 and 10", statistics__smallest_p(10, 10), 1.0825088224469e-05,
-		    1e-9) &
-	       near("smallest p of 3 and 3", statistics__smallest_p(3, 3), 0.1, 1e-9) &
+		    1e-9) &&
+	       near("smallest p of 3 and 3", statistics__smallest_p(3, 3), 0.1, 1e-9) &&
 	       near("smallest p of 1 and 1", statistics__smallest_p(1, 1), 1, 1e-9);
 }
 
@@ -121,10 +121,10 @@ static bool test_ties(void)
 	static const double g[] = {1, 1, 1, 1, 1, 9, 9}, h[] = {1, 9, 9};
 	static const double same[] = {1, 1, 1, 1};
 
-	return test_is("ties", a, 6, b, 7, 6.5, 0.04079254079254079, true) &
-	       test_is("two values", c, 6, d, 7, 9.5, 0.155011655011655, true) &
-	       test_is("few", e, 4, f, 5, 4.5, 1.0 / 3, true) &
-	       test_is("7 and 3", g, 7, h, 3, 6.5, 2.0 / 3, true) &
+	return test_is("ties", a, 6, b, 7, 6.5, 0.04079254079254079, true) &&
+	       test_is("two values", c, 6, d, 7, 9.5, 0.155011655011655, true) &&
+	       test_is("few", e, 4, f, 5, 4.5, 1.0 / 3, true) &&
+	       test_is("7 and 3", g, 7, h, 3, 6.5, 2.0 / 3, true) &&
 	       test_is("all the same", same, 4, same, 4, 8, 1, true);
 }
 
@@ -152,8 +152,8 @@ static bool test_normal(void)
 		may2[i] = may[i % 26];
 		august2[i] = august[i % 26];
 	}
-	return test_is("no ties", x, 30, y, 30, 269, 0.00761706430624423, false) &
-	       test_is("all the same", same, 30, same + 30, 30, 450, 1, false) &
+	return test_is("no ties", x, 30, y, 30, 269, 0.00761706430624423, false) &&
+	       test_is("all the same", same, 30, same + 30, 30, 450, 1, false) &&
 	       test_is("ties", may2, 52, august2, 52, 510, 4.41831086135825e-08, false);
 }
 
@@ -161,13 +161,13 @@ static bool test_normal(void)
 static bool test_student(void)
 {
 	return near("t 2.228139, 10", statistics__student_p(2.228139, 10), 0.0499999874528825,
-		    1e-11) &
-	       near("t 1, 1", statistics__student_p(1, 1), 0.5, 1e-12) &
-	       near("t -3.5, 7", statistics__student_p(-3.5, 7), 0.00999304088188554, 1e-11) &
-	       near("t 2.5, 2", statistics__student_p(2.5, 2), 0.129611720221511, 1e-11) &
-	       near("t 12.7, 1", statistics__student_p(12.7062047, 1), 0.0500000001417659, 1e-11) &
-	       near("sleep", statistics__student_p(-1.860813467487, 18), 0.0791867142159, 1e-9) &
-	       near("t 0", statistics__student_p(0, 5), 1, 1e-12) &
+		    1e-11) &&
+	       near("t 1, 1", statistics__student_p(1, 1), 0.5, 1e-12) &&
+	       near("t -3.5, 7", statistics__student_p(-3.5, 7), 0.00999304088188554, 1e-11) &&
+	       near("t 2.5, 2", statistics__student_p(2.5, 2), 0.129611720221511, 1e-11) &&
+	       near("t 12.7, 1", statistics__student_p(12.7062047, 1), 0.0500000001417659, 1e-11) &&
+	       near("sleep", statistics__student_p(-1.860813467487, 18), 0.0791867142159, 1e-9) &&
+	       near("t 0", statistics__student_p(0, 5), 1, 1e-12) &&
 	       /* The difference of nearly equal numbers: no more digits than that. */
 	       (fabs(statistics__student_p(10, 48) - 2.53290756773512e-13) < 1e-15);
 }
@@ -329,14 +329,14 @@ static bool test_changes_exact(void)
 
 	for (i = 0; i < 10; i++)
 		v[i] = i < 9 ? 121 : 122;
-	return finds("none", none, 1, 0, 0, 0) & finds("one", one, 2, 0, 0, 0) &
-	       finds("two", two, 3, 0, 0, 0) & finds("hill", hill, 3, 0, 0, 0) &
-	       finds("stairs", stairs, 4, 0, 0, 0) & finds("fractions", fraction, 2, 0, 0, 0) &
-	       finds("short", last, 1, 0, 0, 0) &
+	return finds("none", none, 1, 0, 0, 0) && finds("one", one, 2, 0, 0, 0) &&
+	       finds("two", two, 3, 0, 0, 0) && finds("hill", hill, 3, 0, 0, 0) &&
+	       finds("stairs", stairs, 4, 0, 0, 0) && finds("fractions", fraction, 2, 0, 0, 0) &&
+	       finds("short", last, 1, 0, 0, 0) &&
 	       /* The last one alone may be a mishap; and too short to have any. */
-	       (statistics__changes(c, v, 10, P_CHANGE) == 0) &
-	       (statistics__changes(c, v + 7, 3, P_CHANGE) == 0) &
-	       (statistics__changes(c, v, 1, P_CHANGE) == 0) &
+	       (statistics__changes(c, v, 10, P_CHANGE) == 0) &&
+	       (statistics__changes(c, v + 7, 3, P_CHANGE) == 0) &&
+	       (statistics__changes(c, v, 1, P_CHANGE) == 0) &&
 	       (statistics__changes(c, v, 0, P_CHANGE) == 0);
 }
 
