@@ -61,6 +61,7 @@ copy_cache() { # DIR
 		'--memory 1G -- true|not a number of megabytes'
 		'--build /nonexistent -- true|no such directory'
 		'--package ../x -- true|not the name of a package'
+		'--package x/.. -- true|not the name of a package'
 		'--kernel /nonexistent -- true|no such file'
 		'--kernel nonesuch -- true|no kernel is called'
 		'kernels nonesuch|no kernel is called'
@@ -184,12 +185,15 @@ copy_cache() { # DIR
 
 @test "packages are in the guest, and win over busybox" {
 	need_lab
-	lab --suite bookworm --package bash --package jq --package kmod -- bash -c '
+	# One is of another suite, with a C library of its own, that all use then.
+	lab --suite bookworm --package bash --package jq --package kmod --package bpftop/trixie \
+		-- bash -c '
 		jq -c . <<<"{\"a\": [1, 2]}"
+		bpftop --version | cut -d" " -f 1
 		modprobe --version | head -n 1 | cut -d" " -f 1
 		modprobe dummy && echo loaded'
 	[[ $(cat "$T/err") != *'could not be read'* ]] || skip "no network"
-	is 0 $'{"a":[1,2]}\nkmod\nloaded'
+	is 0 $'{"a":[1,2]}\nbpftop\nkmod\nloaded'
 }
 
 @test "a kernel of one's own runs by its file, without modules" {

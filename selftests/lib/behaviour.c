@@ -38,19 +38,25 @@ static int load_empty(unsigned int type, unsigned int attach_type, int btf_id, u
 	return btf_id < 0 ? btf_id : bstats_load(&l, code, INSN_COUNT(code));
 }
 
+/* Attaches what is to be traced, or replaced. Takes over @prog. */
+static int attach_and_close(int prog)
+{
+	int link;
+
+	if (prog < 0)
+		return prog;
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	link = link < 0 ? -errno : link;
+	close(prog);
+	return done(link);
+}
+
 /* Loads and attaches. Tracing programs of all kinds attach by BPF_RAW_TRACEPOINT_OPEN. */
 static int trace_empty(unsigned int type, unsigned int attach_type, const char *func,
 		       unsigned int flags)
 {
-	int fd, link;
-
-	fd = load_empty(type, attach_type, bstats_btf_id(func, BTF_KIND_FUNC), flags);
-	if (fd < 0)
-		return fd;
-	link = bpf_raw_tracepoint_open(NULL, fd);
-	link = link < 0 ? -errno : link;
-	close(fd);
-	return done(link);
+	return attach_and_close(
+		load_empty(type, attach_type, bstats_btf_id(func, BTF_KIND_FUNC), flags));
 }
 
 static int probe_recursion_misses(void)
@@ -179,40 +185,89 @@ static int probe_sleepable_fentry(void)
 			   BPF_F_SLEEPABLE);
 }
 
-static int probe_fentry_bpf(void)
+/* The number of a function in a program's own type information. */
+static int func_in(int prog, const char *name)
 {
-	const struct bpf_insn code[] = {I_MOV(R0, 0), I_EXIT()};
-	const struct bstats_func target = {.name = "probed", .takes_ctx = true};
-	const struct bstats_load l = {.type = BPF_PROG_TYPE_SOCKET_FILTER};
-	int fd, tracer, link;
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 	struct btf *btf;
 	int id;
 
+	if (bpf_obj_get_info_by_fd(prog, &info, &len))
+		return -errno;
+	btf = btf__load_from_kernel_by_id(info.btf_id);
+	id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -errno;
+	btf__free(btf);
+	return id;
+}
+
+static int probe_fentry_bpf(void)
+{
+	const struct bpf_insn code[] = {I_MOV(R0, 0), I_EXIT()};
+	const struct bstats_func target = {.name = "probed", .takes_ctx = true};
+	const struct bstats_load l = {.type = BPF_PROG_TYPE_SOCKET_FILTER};
+	struct bstats_load tracer = {
+		.type = BPF_PROG_TYPE_TRACING,
+		.attach_type = BPF_TRACE_FENTRY,
+	};
+	int fd, rc;
+
 	fd = bstats_load_btf(&l, "__sk_buff", &target, 1, code, INSN_COUNT(code));
 	if (fd < 0)
 		return fd;
-	if (bpf_obj_get_info_by_fd(fd, &info, &len)) {
-		close(fd);
-		return -errno;
+	rc = func_in(fd, target.name);
+	if (rc > 0) {
+		tracer.attach_prog_fd = (unsigned int)fd;
+		tracer.attach_btf_id = (unsigned int)rc;
+		rc = attach_and_close(bstats_load(&tracer, code, INSN_COUNT(code)));
 	}
-	btf = btf__load_from_kernel_by_id(info.btf_id);
-	id = btf ? btf__find_by_name_kind(btf, "probed", BTF_KIND_FUNC) : -errno;
-	btf__free(btf);
-	tracer = id < 0 ? id : bstats_load(&(struct bstats_load){
-					       .type = BPF_PROG_TYPE_TRACING,
-					       .attach_type = BPF_TRACE_FENTRY,
-					       .attach_btf_id = id,
-					       .attach_prog_fd = fd,
-				       }, code, INSN_COUNT(code));
 	close(fd);
-	if (tracer < 0)
-		return tracer;
-	link = bpf_raw_tracepoint_open(NULL, tracer);
-	link = link < 0 ? -errno : link;
-	close(tracer);
-	return done(link);
+	return rc;
+}
+
+static int probe_freplace(void)
+{
+	const struct bpf_insn code[] = {
+		I_MOV(R1, 1), I_CALL_SUB(1), I_EXIT(), I_MOV(R0, 0), I_EXIT(),
+	};
+	const struct bstats_func funcs[] = {
+		{.name = "probe_main", .global = true, .takes_ctx = true},
+		{.name = "probe_sub", .insn_off = 3, .global = true},
+	};
+	const struct bpf_insn new_code[] = {I_MOV(R0, 0), I_EXIT()};
+	const struct bstats_func new_func = {.name = "probe_new", .global = true};
+	const struct bstats_load target = {.type = BPF_PROG_TYPE_SCHED_CLS};
+	struct bstats_load l = {.type = BPF_PROG_TYPE_EXT};
+	int fd, rc;
+
+	fd = bstats_load_btf(&target, "__sk_buff", funcs, 2, code, INSN_COUNT(code));
+	if (fd < 0)
+		return fd;
+	rc = func_in(fd, funcs[1].name);
+	if (rc > 0) {
+		l.attach_prog_fd = (unsigned int)fd;
+		l.attach_btf_id = (unsigned int)rc;
+		rc = attach_and_close(
+			bstats_load_btf(&l, NULL, &new_func, 1, new_code, INSN_COUNT(new_code)));
+	}
+	close(fd);
+	return rc;
+}
+
+static int probe_netfilter(void)
+{
+	const struct bpf_insn code[] = {I_MOV(R0, 1), I_EXIT()};
+	const struct bstats_load l = {
+		.type = BPF_PROG_TYPE_NETFILTER_,
+		.attach_type = BPF_NETFILTER_,
+	};
+
+	return done(bstats_load(&l, code, INSN_COUNT(code)));
+}
+
+static int probe_sleepable_uprobe(void)
+{
+	return done(load_empty(BPF_PROG_TYPE_KPROBE, 0, 0, BPF_F_SLEEPABLE));
 }
 
 /* The hook exists wherever CONFIG_BPF_LSM is set, but is called only if the LSM is active. */
@@ -340,7 +395,10 @@ const struct behaviour_info behaviours[] = {
 	 "attaching to bpf_fentry_test1", probe_fentry_kernel},
 	{BH_FENTRY_BPF, "fentry on BPF programs", "5.5 (arm64: 6.0)",
 	 "trampolines around BPF programs", "attaching to an empty program", probe_fentry_bpf},
-	{BH_FMOD_RET, "fmod_ret", "5.7 (arm64: 6.4)", "programs that replace a return value",
+	{BH_FREPLACE, "freplace", "5.6 (arm64: 6.0)",
+	 "programs that replace another one's function", "replacing one", probe_freplace},
+	{BH_FMOD_RET, "fmod_ret", "6.1 (arm64: 6.4)",
+	 "programs that replace a return value, without CONFIG_FUNCTION_ERROR_INJECTION",
 	 "attaching to bpf_modify_return_test", probe_fmod_ret},
 	{BH_FSESSION, "fsession", "7.0",
 	 "one program at a function's entry and exit, counted at both",
@@ -368,6 +426,10 @@ const struct behaviour_info behaviours[] = {
 	{BH_KPROBE_MULTI, "kprobe_multi", "5.18 (arm64: 6.14)",
 	 "one link on many functions (CONFIG_FPROBE)", "linking to bpf_fentry_test1",
 	 probe_kprobe_multi},
+	{BH_SLEEPABLE_UPROBE, "sleepable uprobes", "6.0", "programs on uprobes that may sleep",
+	 "loading one", probe_sleepable_uprobe},
+	{BH_NETFILTER, "netfilter programs", "6.4",
+	 "programs on netfilter's hooks (CONFIG_NETFILTER)", "loading one", probe_netfilter},
 	{BH_XDP_LIVE_FRAMES, "live frames", "5.18", "XDP test runs with frames that exist",
 	 "a test run of an empty program", probe_xdp_live_frames},
 	{BH_UNPRIVILEGED_INFO, "unprivileged info", "5.19",

@@ -37,7 +37,14 @@ enum behaviour {
 	BH_NET_NS = 1 << 20,
 	BH_UNPRIVILEGED_INFO = 1 << 21,
 	BH_XDP_LIVE_FRAMES = 1 << 22,
+	BH_NETFILTER = 1 << 23,
+	BH_SLEEPABLE_UPROBE = 1 << 24,
+	BH_FREPLACE = 1 << 25,
 };
+
+/* Types of programs that the headers of an older libc lack. */
+#define BPF_PROG_TYPE_NETFILTER_ 32
+#define BPF_NETFILTER_		 45
 
 struct behaviour_info {
 	enum behaviour bit;

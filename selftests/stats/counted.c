@@ -39,9 +39,6 @@
 #define SYS_PREFIX "__x64_sys_"
 #endif
 
-#define BPF_PROG_TYPE_NETFILTER_ 32 /* 6.4 */
-#define BPF_NETFILTER_		 45
-
 struct scene;
 
 /* One way to run a program. */
@@ -1389,7 +1386,7 @@ static const struct btest_case cases[] = {
 	KIND("lwt-out", lwt_out, "test_run"),
 	KIND("lwt-xmit", lwt_xmit, "test_run"),
 	KIND("flow-dissector", flow_dissector, "test_run"),
-	KIND("netfilter", netfilter, "test_run"),
+	KIND("netfilter", netfilter, "test_run", .needs = BH_NETFILTER),
 	KIND("sk-lookup", sk_lookup, "test_run"),
 	KIND("raw-tp-run", raw_tp_run, "test_run"),
 	KIND("syscall", syscall, "test_run,sleepable", .needs = BH_SYSCALL_PROG),
@@ -1400,7 +1397,8 @@ static const struct btest_case cases[] = {
 	KIND("kprobe", kprobe, "tracing", .needs = BH_KPROBE),
 	KIND("kprobe-multi", kprobe_multi, "tracing", .needs = BH_KPROBE_MULTI),
 	KIND("uprobe", uprobe, "tracing", .needs = BH_UPROBE),
-	KIND("uprobe-sleepable", uprobe_s, "tracing,sleepable", .needs = BH_UPROBE),
+	KIND("uprobe-sleepable", uprobe_s, "tracing,sleepable",
+	     .needs = BH_UPROBE | BH_SLEEPABLE_UPROBE),
 	KIND("perf-event", perf_event, "tracing"),
 	KIND("fentry", fentry, "trampoline", .needs = BH_FENTRY_KERNEL),
 	KIND("fexit", fexit, "trampoline", .needs = BH_FENTRY_KERNEL),
@@ -1429,7 +1427,11 @@ static const struct btest_case cases[] = {
 	KIND("cgroup-sysctl", cgroup_sysctl, "cgroup", .needs = BH_NET_NS),
 	{.name = "tail-call", .rule = not_alone, .run = tail_call, .tags = "not-counted"},
 	{.name = "subprogram", .rule = not_alone, .run = subprograms, .tags = "not-counted"},
-	{.name = "freplace", .rule = not_alone, .run = replaced, .tags = "not-counted"},
+	{.name = "freplace",
+	 .rule = not_alone,
+	 .run = replaced,
+	 .needs = BH_FREPLACE,
+	 .tags = "not-counted"},
 	{.name = "timer",
 	 .rule = "callbacks of timers are not counted",
 	 .run = timer,
