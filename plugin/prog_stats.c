@@ -342,9 +342,9 @@ static int drop_privileges(struct stats *s)
 	size_t n = 0;
 	int rc;
 
-	/* Programs, maps and links are opened by their ids; and a sysctl that was set is set back. */
+	/* Programs, maps and links are opened by id; and a sysctl that was set is set back. */
 	keep[n++] = CAP_SYS_ADMIN;
-	/* Without that one: to see whether the switch is still on, and to read at all before 5.19. */
+	/* Without that: to see whether the switch is still on, and to read at all before 5.19. */
 	if (s->sw.how == STATS_SWITCH_FOREIGN)
 		keep[n++] = CAP_BPF;
 	/* Other people's /proc/PID/fd is looked into. */
