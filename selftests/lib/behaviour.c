@@ -145,11 +145,12 @@ static int probe_unprivileged_info(void)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
+/* Older kernels ignore the flag, but not the size of a batch, which came with it. */
 static int probe_xdp_live_frames(void)
 {
 	unsigned char packet[64] = {};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
-		    .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, );
+		    .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = 1, );
 	const struct bpf_insn drop[] = {I_MOV(R0, 1), I_EXIT()};
 	int fd = bstats_load(&(struct bstats_load){.type = BPF_PROG_TYPE_XDP}, drop,
 			     INSN_COUNT(drop));

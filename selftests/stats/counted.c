@@ -131,7 +131,7 @@ static void run_live(struct btest *t, struct scene *s, int n)
 {
 	unsigned char packet[64] = {[12] = 0x08, [14] = 0x45};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
-		    .repeat = n, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, );
+		    .repeat = n, .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = 4, );
 
 	need(t, bpf_prog_test_run_opts(s->prog, &opts) ? -errno : 0,
 	     "BPF_PROG_TEST_RUN with live frames");
