@@ -321,14 +321,20 @@ static bool beside(struct beds *b, struct lab_target *t, double *want, bool lear
 	char here = 1;
 	bool ok = true;
 	size_t m;
-	int k, i;
+	int k, i, tries;
 
-	for (k = 0; k < BURSTS; k++) {
+	for (k = 0, tries = 0; k < BURSTS; k++) {
 		CHECK(!lab_target__begin(t));
 		for (i = 0; i < runs; i++)
 			CHECK(!run_sleepy(b->fd, &here));
 		CHECK(!lab_target__end(t));
 		EQUAL(runs, t->window.run_cnt);
+		EQUAL(runs, t->window.measured + t->window.switched);
+		/* A sleepable program can be preempted, where the guest gets little of its host. */
+		if (t->window.switched && tries++ < MAX_BURSTS) {
+			k--;
+			continue;
+		}
 		EQUAL(runs, t->window.measured);
 		for (m = 0; m < t->window.n_metrics; m++)
 			value[m][k] = t->window.metric[m].value;
