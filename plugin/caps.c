@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "caps.h"
 
@@ -49,10 +50,15 @@ size_t caps__missing(const cap_value_t *caps, size_t n, char *buf, size_t size)
 
 int caps__keep_only(const cap_value_t *keep, size_t n)
 {
+	const struct rlimit all = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
 	cap_t old, new;
 	int rc = 0;
 	size_t i;
 
+	/* Before 5.11 what BPF allocates counts as locked memory. libbpf raises the limit when it
+	 * first loads something, which can be too late: that takes CAP_SYS_RESOURCE. On other
+	 * kernels it makes no difference whether it can be raised. */
+	setrlimit(RLIMIT_MEMLOCK, &all);
 	old = cap_get_proc();
 	new = cap_init();
 	if (!old || !new) {
