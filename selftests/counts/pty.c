@@ -449,5 +449,6 @@ int main(int argc, char **argv)
 	}
 	if (!t->ended && t->job > 0)
 		kill(t->job, SIGKILL);
+	free(t);
 	return rc;
 }

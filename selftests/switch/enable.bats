@@ -306,6 +306,7 @@ ends() { # STATUS
 	((status == 0))
 	# By an fd it needs neither the sysctl nor /proc.
 	for under in "$TOOL readonly" "$TOOL noproc" "$TOOL pidns"; do
+		! is_sanitized || [[ $under == *readonly ]] || continue
 		bpfcost stats enable -- "$TOOL" on
 		((status == 0)) || fail "$under: $(<"$T/err")"
 	done

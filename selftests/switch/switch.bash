@@ -122,3 +122,13 @@ shows() { # STATUS VERDICT FILTER
 		json_is 'has("error") | not'
 	fi
 }
+
+# A build with the address sanitizer looks for leaks by /proc of its own process, which it cannot
+# where that is not to be seen; and without /proc it does not even find its options there.
+no_leak_check() {
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+}
+
+is_sanitized() {
+	[[ $BPFCOST == */asan/* || -n ${ASAN_OPTIONS-} ]]
+}
