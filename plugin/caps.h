@@ -13,8 +13,8 @@ bool caps__have(cap_value_t cap);
  * Returns how many there are. */
 size_t caps__missing(const cap_value_t *caps, size_t n, char *buf, size_t size);
 
-/* Gives up every capability but those of @keep (of which one that is not there is not gained).
- * What may be locked in memory has no limit afterwards, where that may be had. Returns 0 or a negative errno. */
+/* Gives up every capability but those of @keep (of which one that is not there is not gained), and
+ * the limit of locked memory, where that may be. Returns 0 or a negative errno. */
 int caps__keep_only(const cap_value_t *keep, size_t n);
 
 #endif

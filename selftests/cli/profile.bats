@@ -165,8 +165,8 @@ exact() { # PROGRAM N RUNS METRIC...
 			fi
 		done
 	done
-	# At once, whatever it was doing: nothing or one document, and never half of one. Not SIGINT,
-	# which is ignored in the background until the command looks for it.
+	# At once, whatever it was doing: nothing or one document, and never half of one. Not by
+	# SIGINT, which is ignored in the background until the command looks for it.
 	for args in 0 0.02 0.05; do
 		"$BPFCOST" -j prog profile pinned "$P/alu0" ns >"$T/out" 2>"$T/err" 3>&- &
 		sleep "$args"
