@@ -21,7 +21,8 @@
 #define FEWER 8
 /* So many idle programs are let go at a time. */
 #define PROBES 32
-/* Ids begin anew at INT_MAX (kernel/bpf/syscall.c, bpf_prog_alloc_id()): near it, all are read. */
+/* Ids begin anew at INT_MAX (bpf_prog_alloc_id() in kernel/bpf/syscall.c): near it, all of them
+ * are listed. */
 #define LAST_IDS (0x7fffffffU - 1000000)
 
 /* ---- limits ---- */

@@ -31,7 +31,7 @@ void screen__enter(struct screen *s);
 /* Gives the terminal back as it was. */
 void screen__leave(struct screen *s);
 
-/* Draws as much of the text as there is room for. Sequences for colours (SGR) take no room. */
+/* Draws as much of the text as there is room for. Escape sequences for colours (SGR) take none. */
 void screen__draw(struct screen *s, const char *text);
 
 /* The key that was pressed, 0 if there is none, -1 if the terminal is gone. */

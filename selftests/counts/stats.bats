@@ -70,7 +70,7 @@ teardown() {
 @test "net of the floor: an empty program's is none, 1000 instructions more are 1000 ns" {
 	local _
 
-	two() { # [OPTION]
+	two() { # OPTION...
 		bpfcost "$@" prog stats id "$alu0" id "$alu1000" -- \
 			bash -c '"$0" run "$1/alu0" 50 && "$0" run "$1/alu1000" 20' "$TARGET" "$P"
 		((status == 0)) || fail "$(<"$T/out") $(<"$T/err")"
