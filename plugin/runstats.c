@@ -480,6 +480,22 @@ static int check(const struct runstats *rs, struct errmsg *err)
 	return 0;
 }
 
+/* Are those that were named by their ids among them? */
+static bool has_ids(const struct runstats *rs)
+{
+	size_t i, k;
+
+	for (i = 0; i < rs->n_filters; i++) {
+		if (rs->filters[i].handle != PROG_ID)
+			continue;
+		for (k = 0; k < rs->n && rs->filters[i].id != rs->v[k].row.id; k++)
+			;
+		if (k == rs->n)
+			return false;
+	}
+	return true;
+}
+
 /* Who may not open programs by their ids still sees those of its own processes. */
 static int fall_back(struct runstats *rs, const struct errmsg *why, struct errmsg *err)
 {
@@ -491,10 +507,10 @@ static int fall_back(struct runstats *rs, const struct errmsg *why, struct errms
 	rc = walk(rs, err);
 	if (rc)
 		return rc;
-	if (!rs->n)
+	if (!rs->n || !has_ids(rs))
 		return errmsg__fail(err, -EPERM,
 				    "%s; without it, what your own processes have open can be "
-				    "read (/proc/PID/fdinfo), and that is none of these programs",
+				    "read (/proc/PID/fdinfo), which is not what was asked for",
 				    why->text);
 	return 0;
 }
@@ -730,21 +746,22 @@ int runstats__let_go(struct runstats *rs, struct errmsg *err)
 
 const char *runstats__how(const struct runstats *rs, char *buf, size_t size)
 {
-	size_t i, n[3] = {};
+	size_t i, len, n[3] = {};
 
 	for (i = 0; i < rs->n; i++)
 		n[rs->v[i].how]++;
 	if (rs->fdinfo)
-		snprintf(buf, size, "%zu programs are read from /proc/PID/fdinfo", rs->n - n[0]);
-	else if (n[RUNSTATS_ID])
-		snprintf(buf, size,
-			 "%zu programs are read by fds that are kept (BPF_OBJ_GET_INFO_BY_FD), %zu "
-			 "by fds that are opened each time, as the limit of open files is too low",
-			 n[RUNSTATS_FD], n[RUNSTATS_ID]);
+		snprintf(buf, size, "programs read from /proc/PID/fdinfo: %zu", n[RUNSTATS_FDINFO]);
 	else
 		snprintf(buf, size,
-			 "%zu programs are read by fds that are kept (BPF_OBJ_GET_INFO_BY_FD)",
+			 "programs read by fds that are kept (BPF_OBJ_GET_INFO_BY_FD): %zu",
 			 n[RUNSTATS_FD]);
+	len = strlen(buf);
+	if (n[RUNSTATS_ID])
+		snprintf(buf + len, size - len,
+			 ", by fds that are opened each time, as the limit of open files is too "
+			 "low: %zu",
+			 n[RUNSTATS_ID]);
 	return buf;
 }
 

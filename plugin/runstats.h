@@ -57,8 +57,8 @@ struct runstats {
 };
 
 /*
- * Finds and opens the programs that @filters name; without any, all. A filter that names what is not
- * there is bad input. Raises the soft limit of open files. runstats__close() in any case.
+ * Finds and opens the programs that @filters name; without any, all. A filter that names what is
+ * not there is bad input. Raises the soft limit of open files. runstats__close() in any case.
  */
 int runstats__open(struct runstats *rs, const struct prog_filter *filters, size_t n_filters,
 		   struct errmsg *err);

@@ -205,7 +205,11 @@ in_background() { # N ARG...
 			fail "$(show)$(<"$T/err")"
 		grep -q '^only programs that your own processes have open can be read; ' "$T/err"
 	done
-	own prog stats id "$id" && fail 'it is gone'
+	run -1 own prog stats id "$id"
+	[[ $(<"$T/err") == *"which is not what was asked for"* ]] || fail "$(<"$T/err")"
+	own -d prog stats
+	grep -Eq '^sample 2: [0-9.]+ ms of CPU in .*; programs read from /proc/PID/fdinfo: 1$' \
+		"$T/err" || fail "$(<"$T/err")"
 	own prog stats by owner
 	[[ $(<"$T/out") == *'not all processes could be looked at for what they have open'* ]]
 	[[ $(<"$T/out") == *'What can be seen of BPF takes '* ]]
