@@ -4,8 +4,9 @@
  *
  * How long it takes to read the statistics of N programs, side by side: one sample of ours, the
  * first, which opens them and reads their names, the next one, and one for which they are opened
- * again; the whole command, which takes two; and bpftool prog show. Half of the programs have BTF of their own, and names that only BTF
- * has in full. Prints a JSON object with the best and the median of ROUNDS, in ms.
+ * again; the whole command, which takes two; and bpftool prog show. Half of the programs have BTF
+ * of their own, and names that only BTF has in full. Prints a JSON object with the best and the
+ * median of ROUNDS, in ms.
  */
 #include <errno.h>
 #include <fcntl.h>
