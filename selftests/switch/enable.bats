@@ -25,6 +25,8 @@ teardown() {
 
 # In the background, until it holds and has said so; $! is its process.
 enable() { # ARG...
+	# What an earlier one has said is not what this one says.
+	rm -f "$T/err"
 	${under-} "$BPFCOST" stats enable "$@" >"$T/out" 2>"$T/err" </dev/null 3>&- &
 	await test -s "$T/err"
 	await "$TOOL" on
@@ -170,7 +172,9 @@ ends() { # STATUS
 	kill -KILL "$(<"$T/pid")"
 	is_off
 	# And one that has not does not.
+	rm "$T/pid"
 	enable -- sh -c 'echo $$ >"$0"; exec sleep 1000' "$T/pid"
+	await test -s "$T/pid"
 	kill -KILL $!
 	ends 137
 	is_off

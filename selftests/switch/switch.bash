@@ -65,8 +65,10 @@ clean() {
 # Starts a holder in the background, which is held by $holder (of it, others of its processes may be
 # there); $pid is what it printed.
 start() { # TOOL-ARG...
-	local file=$T/started.$RANDOM
+	local file=$T/started
 
+	# What an earlier one has said is not what this one says.
+	rm -f "$file"
 	"$TOOL" "$@" >"$file" 3>&- &
 	holder=$!
 	await test -s "$file"
