@@ -24,7 +24,7 @@
  *   target own UID N FIFO COMMAND...
  *                                loads a program, prints its id, becomes user UID, and runs COMMAND
  *                                while it has it open; once something is written to FIFO, a process
- *                                that kept its privileges runs the program N times
+ *                                that kept its privileges runs the program N times, and removes it
  *   target forbid CMD ERRNO COMMAND...
  *                                runs COMMAND on a kernel whose bpf(CMD) fails with ERRNO
  *   target ids                   prints all programs, maps and links that there are
@@ -413,7 +413,8 @@ static void run_later(int fd, int n, const char *fifo, int alive)
 
 	if (p[0].fd < 0 || poll(p, 2, -1) < 0 || !p[0].revents || read(p[0].fd, &byte, 1) != 1)
 		_exit(1);
-	_exit(bpf_prog_test_run_opts(fd, &opts) ? 1 : 0);
+	/* That it is gone says that the runs are over. */
+	_exit(bpf_prog_test_run_opts(fd, &opts) || unlink(fifo) ? 1 : 0);
 }
 
 static int own(unsigned uid, int n, const char *fifo, char **argv)
