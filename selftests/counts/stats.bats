@@ -152,6 +152,16 @@ teardown() {
 @test "programs that come and go" {
 	local n seen
 
+	# The last document; the last line may be half written.
+	last() {
+		local line found=''
+
+		while IFS= read -r line; do
+			found=$line
+		done <"$T/out"
+		printf '%s\n' "$found"
+	}
+
 	# Loaded, run, and unloaded by its owner in the window: all of it is there.
 	bpfcost -j prog stats -- bash -c '"$0" load "$1" "$2" && id=$("$0" id "$2/alu1") &&
 			until grep -qs "prog_id:.$id\$" "/proc/$PPID/fdinfo/"*; do sleep 0.05; done &&
@@ -168,13 +178,12 @@ teardown() {
 	done
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/later" >"$T/ids"
 	n=$(sed -n 's/ alu1$//p' "$T/ids")
-	until tail -n 1 "$T/out" | grep -q "\"id\":$n,"; do
+	until last | grep -q "\"id\":$n,"; do
 		sleep 0.1
 	done
 	"$TARGET" run "$BPFFS/later/alu1" 20
 	rm -r "$BPFFS/later"
-	# The last line may be half written.
-	while tail -n 2 "$T/out" | head -n 1 | grep -q "\"id\":$n,"; do
+	while last | grep -q "\"id\":$n,"; do
 		sleep 0.2
 	done
 	kill -INT $!
