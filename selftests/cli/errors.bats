@@ -118,7 +118,7 @@ nothing_but() { # BEFORE
 	local before pins i stats=/proc/sys/kernel/bpf_stats_enabled
 
 	before=$("$TARGET" ids)
-	pins=$(find "$BPFFS" | sort)
+	pins=$(ls -R "$BPFFS")
 	for ((i = 0; i < 20; i++)); do
 		"$BPFCOST" prog profile pinned "$P/alu0" ns page-faults -- \
 			"$TARGET" run "$P/alu0" 1000 100 >/dev/null 2>&1 3>&- &
@@ -128,7 +128,7 @@ nothing_but() { # BEFORE
 		wait $! 2>/dev/null || :
 	done
 	nothing_but "$before"
-	[[ $(find "$BPFFS" | sort) == "$pins" ]]
+	[[ $(ls -R "$BPFFS") == "$pins" ]]
 	[[ ! -e $stats || $(<"$stats") == 0 ]]
 	# The program can be measured as before.
 	profile alu0 ns duration 0.05

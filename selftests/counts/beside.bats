@@ -63,11 +63,22 @@ end_background() { # PID...
 	done
 }
 
+# Does the process have a stats fd?
+holds() { # PID
+	local fd
+
+	for fd in "/proc/$1/fd/"*; do
+		[[ $(readlink "$fd") != *bpf-stats* ]] || return 0
+	done
+	return 1
+}
+
 # Somebody holds the switch, and is $holder.
 hold_switch() {
 	"$BPFCOST" stats enable >/dev/null 2>&1 3>&- &
 	holder=$!
-	until [[ $(find "/proc/$holder/fd" -lname '*bpf-stats*' 2>/dev/null) ]]; do
+	until holds "$holder"; do
+		[[ -d /proc/$holder ]] || fail "it has ended"
 		sleep 0.05
 	done
 }
@@ -160,10 +171,9 @@ hold_switch() {
 	grep -q '^the switch of the statistics is held by somebody else, and can end' "$T/err"
 	# It ends.
 	if in_lab; then
+		export -f holds
 		"${few[@]}" -- bash -c '"$0" run "$1" 10; kill "$2"
-			while [[ $(find "/proc/$2/fd" -lname "*bpf-stats*" 2>/dev/null) ]]; do
-				sleep 0.05
-			done
+			while holds "$2"; do sleep 0.05; done
 			"$0" run "$1" 10' "$TARGET" "$P/alu10" "$holder" >"$T/out" 2>"$T/err"
 		json_is "runs($alu10) == 10 and .switch_was_off"
 	fi
