@@ -5,19 +5,14 @@
 # that no noise can break. Where the kernel refuses entry and exit programs, there are the
 # statistics and the clock. How results look is checked by usage/bench.
 
+load cli
+
 setup_file() {
-	load cli
 	load_targets
 	export COMMANDS=$TESTDIR/cli/command.bpf.o
 }
 
-teardown_file() {
-	load cli
-	unload_targets
-}
-
 setup() {
-	load cli
 	targets=$TESTDIR/cli/targets.bpf.o
 	bench=$TESTDIR/cli/bench.bpf.o
 }

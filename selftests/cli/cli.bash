@@ -2,26 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What the files of this suite share: load cli
-# shellcheck disable=SC2034 # variables for the tests
+# shellcheck disable=SC2034,SC2154 # variables for the tests; of lib/targets.bash
 
-load ../lib/common
+load ../lib/targets
 
-TARGET=$TESTDIR/cli/target
-T=$BATS_TEST_TMPDIR
-
-# Programs to measure, pinned in $P, in a bpf file system of the test file's own.
-load_targets() {
-	need_root
-	need_command jq
-	export BPFFS=$BATS_FILE_TMPDIR/bpf
-	export P=$BPFFS/t
-	mkdir -p "$BPFFS"
-	mount -t bpf bpf "$BPFFS" || skip "cannot mount a bpf file system"
-	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$P" >/dev/null
+setup_file() {
+	load_targets
 }
 
-unload_targets() {
-	umount "$BPFFS" 2>/dev/null || :
+teardown_file() {
+	umount_bpffs
+}
+
+setup() {
+	need_profiling
+}
+
+teardown() {
+	end_jobs
 }
 
 need_profiling() {
@@ -43,12 +41,6 @@ need_pmu() {
 # Where an instruction takes a nanosecond, and counts have no noise.
 is_exact() {
 	[[ ${WHERE-} == lab/*/arm64 ]] && has_event instructions
-}
-
-# The command, with what it wrote in $T/out and $T/err.
-bpfcost() { # ARG...
-	status=0
-	"$BPFCOST" "$@" >"$T/out" 2>"$T/err" </dev/null || status=$?
 }
 
 # bpfcost prog profile of a pinned program, as JSON, which must be one document.
@@ -78,22 +70,6 @@ fails() { # STATUS TEXT ARG...
 	[[ ! -s $T/err ]] || fail "$*: wrote to stderr: $(<"$T/err")"
 	json_is 'keys == ["error"]'
 	[[ $(jq -r .error "$T/out") == *"$text"* ]] || fail "expected '$text', got: $(<"$T/out")"
-}
-
-# What a test has left in the background would keep bats waiting.
-end_jobs() {
-	local pid
-
-	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || :
-	done
-}
-
-run_target() { # PROGRAM REPEAT [N [CPU]]
-	local name=$1
-
-	shift
-	"$TARGET" run "$P/$name" "$@"
 }
 
 # Fields and sums that hold for every result of one program.

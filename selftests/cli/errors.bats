@@ -4,24 +4,7 @@
 # What the kernel can have against a measurement, provoked; and what stays behind: nothing.
 # shellcheck disable=SC2016 # for other shells
 
-setup_file() {
-	load cli
-	load_targets
-}
-
-teardown_file() {
-	load cli
-	unload_targets
-}
-
-setup() {
-	load cli
-	need_profiling
-}
-
-teardown() {
-	end_jobs
-}
+load cli
 
 @test "already traced, replaced, no BTF, not JITed, without a PMU" {
 	local id

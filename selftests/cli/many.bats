@@ -4,24 +4,7 @@
 # prog profile: many programs, parts of them, and what is kept besides sums.
 # shellcheck disable=SC2154 # variables of cli.bash
 
-setup_file() {
-	load cli
-	load_targets
-}
-
-teardown_file() {
-	load cli
-	unload_targets
-}
-
-setup() {
-	load cli
-	need_profiling
-}
-
-teardown() {
-	end_jobs
-}
+load cli
 
 @test "many programs: a row each, by the first metric; one that cannot is listed with the reason" {
 	local nobtf

@@ -4,24 +4,7 @@
 # prog profile: what it measures, and how it shows it.
 # shellcheck disable=SC2016 # for other shells
 
-setup_file() {
-	load cli
-	load_targets
-}
-
-teardown_file() {
-	load cli
-	unload_targets
-}
-
-setup() {
-	load cli
-	need_profiling
-}
-
-teardown() {
-	end_jobs
-}
+load cli
 
 # An interrupt that falls into a run is counted in it, so that a value may be too large, rarely;
 # one that is too small is wrong at once.

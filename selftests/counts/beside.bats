@@ -5,8 +5,9 @@
 # as it was, or as the administrator had it set meanwhile. And with less than all rights.
 # shellcheck disable=SC2016,SC2154 # for other shells; variables of counts.bash
 
+load counts
+
 setup_file() {
-	load counts
 	load_targets
 	cat "$SWITCH" >"$BATS_FILE_TMPDIR/switch"
 	# Ordinary users have to reach it.
@@ -18,15 +19,9 @@ setup_file() {
 }
 
 teardown_file() {
-	load counts
-	unload_targets
+	umount_bpffs
 	rm -rf "$ORDINARY"
 	cat "$BATS_FILE_TMPDIR/switch" >"$SWITCH" 2>/dev/null || :
-}
-
-setup() {
-	load counts
-	set_ids
 }
 
 teardown() {

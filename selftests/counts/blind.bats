@@ -4,20 +4,7 @@
 # prog stats: programs whose zero is none, and who they belong to.
 # shellcheck disable=SC2016,SC2154 # for other shells; variables of counts.bash
 
-setup_file() {
-	load counts
-	load_targets
-}
-
-teardown_file() {
-	load counts
-	unload_targets
-}
-
-setup() {
-	load counts
-	set_ids
-}
+load counts
 
 teardown() {
 	rm -rf "$BPFFS/more"

@@ -2,53 +2,31 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What the files of this suite share: load counts
-# shellcheck disable=SC2034 # variables for the tests
+# shellcheck disable=SC2034,SC2154 # variables for the tests; of lib/targets.bash
 
-load ../lib/common
+load ../lib/targets
 
-TARGET=$TESTDIR/cli/target
-T=$BATS_TEST_TMPDIR
 SWITCH=/proc/sys/kernel/bpf_stats_enabled
 
-# Programs to count, pinned in $P, in a bpf file system of the test file's own.
-load_targets() {
-	need_root
-	need_command jq
-	export BPFFS=$BATS_FILE_TMPDIR/bpf
-	export P=$BPFFS/t
-	mkdir -p "$BPFFS"
-	mount -t bpf bpf "$BPFFS" || skip "cannot mount a bpf file system"
-	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$P" >"$BATS_FILE_TMPDIR/ids"
+setup_file() {
+	load_targets
 }
 
-unload_targets() {
-	umount "$BPFFS" 2>/dev/null || :
+teardown_file() {
+	umount_bpffs
+}
+
+setup() {
+	set_ids
+}
+
+teardown() {
+	end_jobs
+	is_off
 }
 
 is_exact() {
 	[[ ${WHERE-} == lab/*/arm64 ]]
-}
-
-# Ids of some of them, as variables.
-set_ids() {
-	local id name
-
-	while read -r id name; do
-		declare -g "$name=$id"
-	done <"$BATS_FILE_TMPDIR/ids"
-}
-
-run_target() { # PROGRAM REPEAT [N [CPU]]
-	local name=$1
-
-	shift
-	"$TARGET" run "$P/$name" "$@"
-}
-
-# The command, with what it wrote in $T/out and $T/err.
-bpfcost() { # ARG...
-	status=0
-	"$BPFCOST" "$@" >"$T/out" 2>"$T/err" </dev/null || status=$?
 }
 
 # bpfcost -j prog stats, which must succeed and write one sound document and nothing else.
@@ -88,11 +66,3 @@ is_off() {
 	"$BPFCOST" stats show | grep -qx off || fail "$("$BPFCOST" stats show)"
 }
 
-# What a test has left in the background would keep bats waiting.
-end_jobs() {
-	local pid
-
-	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || :
-	done
-}

@@ -4,25 +4,7 @@
 # prog stats: every run is counted, once, and in its window.
 # shellcheck disable=SC2016,SC2154 # for other shells; variables of counts.bash
 
-setup_file() {
-	load counts
-	load_targets
-}
-
-teardown_file() {
-	load counts
-	unload_targets
-}
-
-setup() {
-	load counts
-	set_ids
-}
-
-teardown() {
-	end_jobs
-	is_off
-}
+load counts
 
 @test "exact counts, from zero, and every field of the JSON" {
 	local n fields missed='"recursion_misses",'

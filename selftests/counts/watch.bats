@@ -4,26 +4,12 @@
 # prog stats with interval, on a terminal: drawn in place, and the terminal is given back.
 # shellcheck disable=SC2154 # variables of counts.bash
 
-setup_file() {
-	load counts
-	load_targets
-}
-
-teardown_file() {
-	load counts
-	unload_targets
-}
+load counts
 
 setup() {
-	load counts
 	set_ids
 	export TERM=xterm
 	unset NO_COLOR
-}
-
-teardown() {
-	end_jobs
-	is_off
 }
 
 # The words of pty.c on stdin.

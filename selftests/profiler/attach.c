@@ -103,26 +103,16 @@ static void *run_on_and_on(void *arg)
 	return NULL;
 }
 
-static uint64_t counted_runs(const struct counted_bpf *skel)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < MAX_CPUS; i++)
-		sum += skel->bss->on_cpu[i].runs;
-	return sum;
-}
-
 /* Until the program has run @more times. */
 static bool wait_for_runs(const struct counted_bpf *skel, uint64_t more)
 {
 	const struct timespec ms = {.tv_nsec = 1000 * 1000};
-	uint64_t before = counted_runs(skel);
+	uint64_t before = counted_runs(skel->bss->on_cpu);
 	int i;
 
-	for (i = 0; i < 30000 && counted_runs(skel) < before + more; i++)
+	for (i = 0; i < 30000 && counted_runs(skel->bss->on_cpu) < before + more; i++)
 		nanosleep(&ms, NULL);
-	return counted_runs(skel) >= before + more;
+	return counted_runs(skel->bss->on_cpu) >= before + more;
 }
 
 static bool test_running(void)
@@ -147,9 +137,9 @@ static bool test_running(void)
 		CHECK(!lab_target__open(&t, &e, r.fd));
 		profiler__settle();
 		CHECK(!lab_target__begin(&t));
-		before = counted_runs(skel);
+		before = counted_runs(skel->bss->on_cpu);
 		CHECK(wait_for_runs(skel, 2000));
-		runs = counted_runs(skel) - before;
+		runs = counted_runs(skel->bss->on_cpu) - before;
 		profiler__detach_entry(t.profiler);
 		profiler__settle();
 		CHECK(!lab_target__end(&t));

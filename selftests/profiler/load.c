@@ -72,16 +72,6 @@ static int work_everywhere(int fd, unsigned int calls, unsigned int repeat)
 	return rc;
 }
 
-static uint64_t counted_runs(const struct counted_bpf *skel)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < MAX_CPUS; i++)
-		sum += skel->bss->on_cpu[i].runs;
-	return sum;
-}
-
 static const char *const *words(void)
 {
 	static const char *const all[] = {"cycles", "instructions", "ns", NULL};
@@ -93,7 +83,7 @@ static const char *const *words(void)
 static bool accounted(struct lab_target *t, const struct counted_bpf *skel)
 {
 	const struct window *w = &t->window;
-	uint64_t runs = counted_runs(skel), on_cpu;
+	uint64_t runs = counted_runs(skel->bss->on_cpu), on_cpu;
 	const struct sample_cpu *c;
 	bool ok = true;
 	size_t i;
@@ -132,7 +122,7 @@ static bool everywhere(unsigned int every)
 	CHECK(!lab_target__begin(&t));
 	CHECK(!work_everywhere(fd, RUNS / 100, 100));
 	CHECK(!lab_target__end(&t));
-	EQUAL(RUNS, counted_runs(skel));
+	EQUAL(RUNS, counted_runs(skel->bss->on_cpu));
 	CHECK(accounted(&t, skel));
 	EQUAL(0, t.window.lost);
 cleanup:
@@ -181,7 +171,7 @@ static bool test_interrupts(void)
 	}
 	profiler__settle();
 	CHECK(!lab_target__end(&t));
-	CHECK(counted_runs(skel) > RUNS / 20);
+	CHECK(counted_runs(skel->bss->on_cpu) > RUNS / 20);
 	CHECK(accounted(&t, skel));
 cleanup:
 	for (i = 0; i < ARRAY_SIZE(places); i++)

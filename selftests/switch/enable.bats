@@ -4,24 +4,7 @@
 # stats enable: the switch is on for as long as was asked for, and not longer, however it ends.
 # shellcheck disable=SC2016,SC2034 # for other shells; used by switch.bash
 
-setup_file() {
-	load switch
-	own_switch
-}
-
-teardown_file() {
-	load switch
-	own_no_switch
-}
-
-setup() {
-	load switch
-	need_switch
-}
-
-teardown() {
-	clean
-}
+load switch
 
 # In the background, until it holds and has said so; $! is its process.
 enable() { # ARG...

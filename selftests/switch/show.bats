@@ -4,24 +4,7 @@
 # stats show: is the switch on, and who holds it.
 # shellcheck disable=SC2034 # used by switch.bash
 
-setup_file() {
-	load switch
-	own_switch
-}
-
-teardown_file() {
-	load switch
-	own_no_switch
-}
-
-setup() {
-	load switch
-	need_switch
-}
-
-teardown() {
-	clean
-}
+load switch
 
 @test "off; on by the sysctl only; off again" {
 	shows 0 off '.state == "off" and .on == false and .observed and .sysctl == 0

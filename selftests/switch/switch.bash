@@ -10,6 +10,22 @@ TOOL=$TESTDIR/switch/tool
 SYSCTL=/proc/sys/kernel/bpf_stats_enabled
 T=$BATS_TEST_TMPDIR
 
+setup_file() {
+	own_switch
+}
+
+teardown_file() {
+	own_no_switch
+}
+
+setup() {
+	need_switch
+}
+
+teardown() {
+	clean
+}
+
 # Waits until a command succeeds; a minute is long, also on a slow machine.
 await() { # COMMAND...
 	local deadline=$((SECONDS + 60))

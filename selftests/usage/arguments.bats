@@ -4,8 +4,9 @@
 # Bad input: a clear message, status 2, nothing on stdout (with -j: one object),
 # nothing left behind.
 
+load usage
+
 setup_file() {
-	load usage
 	mount_bpffs
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
 	"$TARGET" plain "$BPFFS/plain" >/dev/null
@@ -14,12 +15,10 @@ setup_file() {
 }
 
 teardown_file() {
-	load usage
 	umount_bpffs
 }
 
 setup() {
-	load usage
 	alu0=(prog profile pinned "$BPFFS/t/alu0")
 }
 

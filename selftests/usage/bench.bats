@@ -3,19 +3,18 @@
 #
 # prog bench: its arguments, and bad input. What it measures is checked in cli/bench.
 
+load usage
+
 setup_file() {
-	load usage
 	mount_bpffs
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
 }
 
 teardown_file() {
-	load usage
 	umount_bpffs
 }
 
 setup() {
-	load usage
 	targets=$TESTDIR/cli/targets.bpf.o
 	bench=$TESTDIR/cli/bench.bpf.o
 	# Statistics may be refused, or in use by others; nothing here is about them.
@@ -23,11 +22,7 @@ setup() {
 }
 
 teardown() {
-	local pid
-
-	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || :
-	done
+	end_jobs
 }
 
 # One document on stdout, which says what FILTER asks for.

@@ -3,11 +3,11 @@
 #
 # calibrate: what it says when it is disturbed. Its numbers are checked by profiler/cheap.
 
+load usage
+
 setup() {
-	load ../lib/common
 	need_root
 	need_command jq
-	T=$BATS_TEST_TMPDIR
 }
 
 @test "a signal ends it with one document and status 0" {

@@ -4,8 +4,9 @@
 # prog compare, on files that are made here: no program is loaded. How good its statistics are is
 # checked by compare/statistics.
 
+load usage
+
 setup() {
-	load usage
 	need_command jq
 	cd "$T" || return
 }

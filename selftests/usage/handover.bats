@@ -3,8 +3,9 @@
 #
 # What is not ours is bpftool's, to the last byte.
 
+load usage
+
 setup_file() {
-	load usage
 	need_bpftool
 	mount_bpffs
 	"$TARGET" plain "$BPFFS/plain" >/dev/null
@@ -12,12 +13,10 @@ setup_file() {
 }
 
 teardown_file() {
-	load usage
 	umount_bpffs
 }
 
 setup() {
-	load usage
 	need_bpftool
 	cd "$T" || return
 }

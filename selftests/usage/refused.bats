@@ -3,20 +3,19 @@
 #
 # What a machine may lack or forbid: a message says what, why, and what to do; the status is 1.
 
+load usage
+
 setup_file() {
-	load usage
 	mount_bpffs
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
 	"$TARGET" plain "$BPFFS/plain" >/dev/null
 }
 
 teardown_file() {
-	load usage
 	umount_bpffs
 }
 
 setup() {
-	load usage
 	alu0=(prog profile pinned "$BPFFS/t/alu0")
 }
 

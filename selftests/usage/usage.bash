@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What the files of this suite share: load usage
+# shellcheck disable=SC2154 # variables of lib/targets.bash
 
-load ../lib/common
-
-# shellcheck disable=SC2034 # for the tests
-TARGET=$TESTDIR/cli/target
-T=$BATS_TEST_TMPDIR
-
-# The command, as a user would call it, with what it wrote in $T/out and $T/err.
-bpfcost() { # ARG...
-	status=0
-	"$BPFCOST" "$@" >"$T/out" 2>"$T/err" </dev/null || status=$?
-}
+load ../lib/targets
 
 # Bad input: status 2, TEXT in the message and nothing else; the same as JSON; nothing left behind.
 refuses() { # TEXT ARG...
@@ -37,17 +28,4 @@ fails() { # STATUS TEXT ARG...
 	[[ $(jq -r 'keys | join(",")' "$T/out") == error ]] || fail "bpfcost -j $*: $(<"$T/out")"
 	[[ "Error: $(jq -r .error "$T/out")" == "$error" ]] ||
 		fail "bpfcost -j $*: another message: $(<"$T/out")"
-}
-
-# A bpf file system of the test file's own.
-mount_bpffs() {
-	need_root
-	need_command jq
-	export BPFFS=$BATS_FILE_TMPDIR/bpf
-	mkdir -p "$BPFFS"
-	mount -t bpf bpf "$BPFFS" || skip "cannot mount a bpf file system"
-}
-
-umount_bpffs() {
-	[[ ! ${BPFFS-} ]] || ! mountpoint -q "$BPFFS" || umount "$BPFFS"
 }

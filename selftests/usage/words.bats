@@ -4,19 +4,18 @@
 # Help, man page, completion and the command itself hold to one list of words. The list is in the
 # help text; what it says is taken apart here.
 
+load usage
+
 setup_file() {
-	load usage
 	mount_bpffs
 	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/t" >/dev/null
 }
 
 teardown_file() {
-	load usage
 	umount_bpffs
 }
 
 setup() {
-	load usage
 	BPFTOOL=/nonexistent "$BPFCOST" help 2>"$T/help"
 }
 
