@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "errmsg.h"
 
 static void run(int go, char **argv, bool quiet_stdout)
 {
 	sigset_t none;
-	char byte;
+	char byte, buf[128];
 	ssize_t n;
 	int err;
 
@@ -28,7 +29,8 @@ static void run(int go, char **argv, bool quiet_stdout)
 		close(STDOUT_FILENO);
 	execvp(argv[0], argv);
 	err = errno;
-	fprintf(stderr, "Error: cannot run '%s': %s\n", argv[0], strerror(err));
+	fprintf(stderr, "Error: cannot run '%s': %s\n", argv[0],
+		errmsg__errno(-err, buf, sizeof(buf)));
 	/* As shells do. */
 	_exit(err == ENOENT ? 127 : 126);
 }

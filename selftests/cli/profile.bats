@@ -222,7 +222,7 @@ exact() { # PROGRAM N RUNS METRIC...
 	json_is "$sound"
 	bpfcost prog profile pinned "$P/alu0" ns -- /nonexistent
 	((status == 127))
-	grep -q "cannot run '/nonexistent': No such file or directory" "$T/err"
+	grep -q "cannot run '/nonexistent': No such file or directory (ENOENT)" "$T/err"
 	bpfcost prog profile pinned "$P/alu0" ns -- "$BPFFS"
 	((status == 126))
 	# Its output does not mix with JSON; its arguments are its own.

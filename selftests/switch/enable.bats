@@ -95,7 +95,7 @@ ends() { # STATUS
 	bpfcost stats enable -- sh -c 'kill -KILL $$'
 	((status == 137))
 	bpfcost stats enable -- /nonexistent
-	((status == 127)) && [[ $(<"$T/err") == *"cannot run '/nonexistent'"* ]]
+	((status == 127)) && [[ $(<"$T/err") == *"cannot run '/nonexistent': No such file or directory (ENOENT)"* ]]
 	bpfcost stats enable -- "$T"
 	((status == 126))
 	is_off
