@@ -20,10 +20,11 @@ static const char *percent(double v, char *buf, size_t size)
 		snprintf(buf, size, "less than 0.0001 %%");
 	else
 		snprintf(buf, size, "%.*f %%",
-			 !v || v >= 0.1 ? 1
-			 : v >= 0.01	? 2
-			 : v >= 0.001	? 3
-					: 4,
+			 !v || v >= 1 ? 1
+			 : v >= 0.1   ? 2
+			 : v >= 0.01  ? 3
+			 : v >= 0.001 ? 4
+				      : 5,
 			 v);
 	return buf;
 }

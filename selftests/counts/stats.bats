@@ -102,7 +102,9 @@ load counts
 	grep -Eq "^ *$alu10 socket_filter +50 +[0-9.]+ .* ([0-9]+|-)  alu10$" "$T/out"
 	grep -Eq '^[0-9]+ programs did not run$' "$T/out"
 	grep -Eq '^floor [0-9.]+ ns a run, p10\.\.p90 [0-9.]+\.\.[0-9.]+; ~0 is within' "$T/out"
-	grep -Eq '^BPF takes [0-9.]+ % of this machine \([0-9.]+ % of one CPU; [0-9]+ online\): ' \
+	# Two digits that say something, at least.
+	local percent='(0\.0*[1-9][0-9]+|[1-9][0-9]*\.[0-9]+) %'
+	grep -Eq "^BPF takes $percent of this machine \\($percent of one CPU; [0-9]+ online\\): " \
 		"$T/out" || fail "$(<"$T/out")"
 	# Those that did not run have no row.
 	run -1 grep -q "^ *$alu1 " "$T/out"
