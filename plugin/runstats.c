@@ -509,8 +509,9 @@ static int fall_back(struct runstats *rs, const struct errmsg *why, struct errms
 		return rc;
 	if (!rs->n || !has_ids(rs))
 		return errmsg__fail(err, -EPERM,
-				    "%s; without it, what your own processes have open can be "
-				    "read (/proc/PID/fdinfo), which is not what was asked for",
+				    "%s; without it, programs that your own processes have open "
+				    "can be read (/proc/PID/fdinfo), but they have none that was "
+				    "asked for",
 				    why->text);
 	return 0;
 }

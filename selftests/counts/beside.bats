@@ -233,7 +233,7 @@ hold_switch() {
 		grep -q '^only programs that your own processes have open can be read; ' "$T/err"
 	done
 	run -1 own prog stats id "$id"
-	[[ $(<"$T/err") == *"which is not what was asked for"* ]] || fail "$(<"$T/err")"
+	[[ $(<"$T/err") == *"but they have none that was asked for"* ]] || fail "$(<"$T/err")"
 	own -d prog stats
 	grep -Eq '^sample 2: [0-9.]+ ms of CPU in .*; programs read from /proc/PID/fdinfo: 1$' \
 		"$T/err" || fail "$(<"$T/err")"
