@@ -47,6 +47,7 @@ struct stats {
 	struct wait wait;
 	struct child child;
 	struct screen screen;
+	bool waits; /* has said that nothing was counted so far */
 	bool watch; /* what there is to show is drawn on the screen, while we have it */
 
 	unsigned samples; /* taken so far, for -d */
@@ -296,7 +297,9 @@ static int draw(struct stats *s)
 	if (!f)
 		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
 	stats_view__keys(f, &s->report);
-	if (s->report.window)
+	if (s->report.window && s->refusal.status && !s->window.run_cnt)
+		fprintf(f, "nothing was counted so far: the statistics are off, or nothing ran\n");
+	else if (s->report.window)
 		stats_view__screen(f, &s->report);
 	else
 		fprintf(f, "the first %.3g s are being measured\n", s->interval_ns / 1e9);
@@ -308,7 +311,23 @@ static int draw(struct stats *s)
 	return rc;
 }
 
-static int show(struct stats *s)
+/* Whether the statistics are on is not known, and this window does not say it. It is not shown, as
+ * its zeros may be none; the next one may say more. */
+static int nothing_counted(struct stats *s, bool last)
+{
+	if (last)
+		return errmsg__fail(s->ctx->err, -EPERM, "%s; nothing was counted",
+				    s->refusal.text);
+	if (s->watch)
+		return draw(s);
+	if (!s->waits)
+		note(s->ctx, "nothing was counted so far: the statistics are off, or nothing ran");
+	s->waits = true;
+	return 0;
+}
+
+/* The @last window is the one that has to say something. */
+static int show(struct stats *s, bool last)
 {
 	__u64 cpu = cpu_ns();
 	int rc;
@@ -317,8 +336,7 @@ static int show(struct stats *s)
 	if (rc)
 		return rc;
 	if (s->refusal.status && !s->window.run_cnt)
-		return errmsg__fail(s->ctx->err, -EPERM, "%s; nothing was counted",
-				    s->refusal.text);
+		return nothing_counted(s, last);
 	memset(&s->refusal, 0, sizeof(s->refusal));
 	stats_report__sort(&s->report);
 	if (s->watch) {
@@ -379,7 +397,7 @@ static int start(struct stats *s)
 /* From one interval to the next. */
 static int next_interval(struct stats *s)
 {
-	return take_sample(s, false) ?: show(s) ?: runstats__let_go(&s->source, s->ctx->err);
+	return take_sample(s, false) ?: show(s, false) ?: runstats__let_go(&s->source, s->ctx->err);
 }
 
 static int go_on(struct stats *s)
@@ -482,7 +500,7 @@ static int measure(struct stats *s)
 	}
 	screen__leave(&s->screen);
 	s->watch = false;
-	return rc ?: take_sample(s, true) ?: show(s);
+	return rc ?: take_sample(s, true) ?: show(s, true);
 }
 
 static void close_stats(struct stats *s)

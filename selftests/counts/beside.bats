@@ -234,6 +234,14 @@ hold_switch() {
 	done
 	run -1 own prog stats id "$id"
 	[[ $(<"$T/err") == *"but they have none that was asked for"* ]] || fail "$(<"$T/err")"
+	# An interval in which nothing ran is not the end, and not a row of zeros either.
+	"$TARGET" own 65534 70 "$fifo" "$ORDINARY/bpfcost" -j prog stats interval 0.3 -- \
+		sh -c 'sleep 1; echo >"$0"; sleep 1' "$fifo" >"$T/out" 2>"$T/err" ||
+		fail "$(<"$T/out")$(<"$T/err")"
+	[[ $(jq -s 'map(.run_cnt) | add == 70 and .[0] == 70' "$T/out") == true ]] ||
+		fail "$(<"$T/out")"
+	[[ $(grep -c '^nothing was counted so far: the statistics are off, or nothing ran$' \
+		"$T/err") == 1 ]] || fail "$(<"$T/err")"
 	own -d prog stats
 	grep -Eq '^sample 2: [0-9.]+ ms of CPU in .*; programs read from /proc/PID/fdinfo: 1$' \
 		"$T/err" || fail "$(<"$T/err")"
