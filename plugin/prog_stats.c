@@ -296,6 +296,7 @@ static int draw(struct stats *s)
 	f = open_memstream(&text, &size);
 	if (!f)
 		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	s->report.columns = screen__columns(&s->screen);
 	stats_view__keys(f, &s->report);
 	if (s->report.window && s->refusal.status && !s->window.run_cnt)
 		fprintf(f, "nothing was counted so far: the statistics are off, or nothing ran\n");
@@ -346,6 +347,7 @@ static int show(struct stats *s, bool last)
 		if (rc)
 			errmsg__fail(s->ctx->err, rc, "out of memory");
 	} else {
+		s->report.columns = 0;
 		stats_view__plain(s->ctx->out, &s->report);
 		fflush(s->ctx->out);
 	}

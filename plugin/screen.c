@@ -97,6 +97,23 @@ static const char *draw_line(FILE *out, const char *line, unsigned columns)
 	return line;
 }
 
+/* One that does not tell has the size that terminals always had. */
+static void get_size(FILE *out, struct winsize *size)
+{
+	if (!ioctl(fileno(out), TIOCGWINSZ, size) && size->ws_row && size->ws_col)
+		return;
+	size->ws_row = 24;
+	size->ws_col = 80;
+}
+
+unsigned screen__columns(const struct screen *s)
+{
+	struct winsize size = {};
+
+	get_size(s->out, &size);
+	return size.ws_col;
+}
+
 void screen__draw(struct screen *s, const char *text)
 {
 	struct winsize size = {};
@@ -104,10 +121,7 @@ void screen__draw(struct screen *s, const char *text)
 
 	if (!s->on || !in_foreground(s->out))
 		return;
-	if (ioctl(fileno(s->out), TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col) {
-		size.ws_row = 24;
-		size.ws_col = 80;
-	}
+	get_size(s->out, &size);
 	fputs("\033[H", s->out);
 	for (row = 0; *text && row < size.ws_row; row++) {
 		if (row)

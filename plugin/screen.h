@@ -31,6 +31,9 @@ void screen__enter(struct screen *s);
 /* Gives the terminal back as it was. */
 void screen__leave(struct screen *s);
 
+/* How wide it is now, in columns. */
+unsigned screen__columns(const struct screen *s);
+
 /* Draws as much of the text as there is room for. Escape sequences for colours (SGR) take none. */
 void screen__draw(struct screen *s, const char *text);
 

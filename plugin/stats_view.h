@@ -42,6 +42,8 @@ struct stats_report {
 	bool interval;		     /* one of many: JSON gets a line each, with the time */
 	__u64 time_ns;		     /* CLOCK_REALTIME at the end of the window */
 	enum stats_sort sort;
+	unsigned columns; /* of the screen: those of the table for which there is no room are left
+			   * out; 0: it has no end */
 	bool colour;
 };
 

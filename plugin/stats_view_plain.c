@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdlib.h>
 #include <string.h>
 
 #include "stats_view.h"
@@ -121,34 +122,115 @@ static void print_owners(FILE *out, const struct stats_view_row *row, pid_t self
 		fprintf(out, "%24sno process that can be seen has it or a link to it open\n", "");
 }
 
-static void print_row(FILE *out, const struct stats_report *r, const struct stats_view_row *row)
+enum column {
+	COL_TYPE,
+	COL_RUNS,
+	COL_RUNS_PER_S,
+	COL_GROSS,
+	COL_NET,
+	COL_CPU,
+	COL_MACHINE,
+	COL_MISSED,
+	COLUMNS,
+};
+
+/* Those between the id and the name; the type is the one that begins on the left. */
+static const struct {
+	const char *name;
+	int width;
+} columns[COLUMNS] = {
+	[COL_TYPE] = {"type", -22},	   [COL_RUNS] = {"runs", 12},
+	[COL_RUNS_PER_S] = {"runs/s", 10}, [COL_GROSS] = {"ns/run", 10},
+	[COL_NET] = {"net ns/run", 10},	   [COL_CPU] = {"%CPU", 8},
+	[COL_MACHINE] = {"%machine", 8},   [COL_MISSED] = {"missed", 8},
+};
+
+#define ID_WIDTH 6
+/* What is kept for a name and its marks, if it takes columns that say less. */
+#define NAME_ROOM 24
+
+/* The columns for which a screen of that width has no room, a bit each: those that are least missed
+ * first, and never what the table is sorted by. */
+static unsigned hidden_columns(const struct stats_report *r)
+{
+	static const struct {
+		enum column column;
+		int sort;
+	} order[] = {
+		{COL_TYPE, -1},
+		{COL_MISSED, STATS_SORT_MISSED},
+		{COL_MACHINE, -1},
+		{COL_RUNS, STATS_SORT_RUNS},
+		{COL_NET, STATS_SORT_NET},
+		{COL_GROSS, STATS_SORT_GROSS},
+	};
+	unsigned width = ID_WIDTH + 2 + NAME_ROOM, hidden = 0;
+	size_t i;
+
+	if (!r->columns)
+		return 0;
+	for (i = 0; i < COLUMNS; i++)
+		width += 1 + abs(columns[i].width);
+	for (i = 0; i < sizeof(order) / sizeof(order[0]) && width > r->columns; i++) {
+		if (order[i].sort == (int)r->sort)
+			continue;
+		hidden |= 1u << order[i].column;
+		width -= 1 + abs(columns[order[i].column].width);
+	}
+	return hidden;
+}
+
+static void print_cells(FILE *out, unsigned hidden, char text[COLUMNS][32])
+{
+	unsigned i;
+
+	for (i = 0; i < COLUMNS; i++)
+		if (!(hidden & 1u << i))
+			fprintf(out, " %*s", columns[i].width, text[i]);
+}
+
+static void print_header(FILE *out, const struct stats_report *r, unsigned hidden)
+{
+	char text[COLUMNS][32];
+	unsigned i;
+
+	for (i = 0; i < COLUMNS; i++)
+		snprintf(text[i], sizeof(text[i]), "%s", columns[i].name);
+	fprintf(out, "%s%*s", colour(r, BOLD), ID_WIDTH, "id");
+	print_cells(out, hidden, text);
+	fprintf(out, "  name%s\n", colour(r, RESET));
+}
+
+static void print_row(FILE *out, const struct stats_report *r, unsigned hidden,
+		      const struct stats_view_row *row)
 {
 	const struct stats_window_row *w = row->window;
-	char type[32];
+	char text[COLUMNS][32], type[32];
+	unsigned i;
 
-	fprintf(out, "%6u %-22s ", row->prog.row.id,
-		prog__type_name(row->prog.type, type, sizeof(type)));
-	if (w->marks & STATS_BACK) {
-		fprintf(out, "%12s %10s %10s %10s %8s %8s %8s", "-", "-", "-", "-", "-", "-", "-");
-	} else {
-		fprintf(out, "%12llu %10.1f", (unsigned long long)w->counters.run_cnt,
-			w->runs_per_s);
+	for (i = 0; i < COLUMNS; i++)
+		snprintf(text[i], sizeof(text[i]), "-");
+	snprintf(text[COL_TYPE], sizeof(text[COL_TYPE]), "%s",
+		 prog__type_name(row->prog.type, type, sizeof(type)));
+	if (!(w->marks & STATS_BACK)) {
+		snprintf(text[COL_RUNS], sizeof(text[COL_RUNS]), "%llu",
+			 (unsigned long long)w->counters.run_cnt);
+		snprintf(text[COL_RUNS_PER_S], sizeof(text[COL_RUNS_PER_S]), "%.1f", w->runs_per_s);
 		if (w->counters.run_cnt)
-			fprintf(out, " %10.1f", w->ns_per_run);
-		else
-			fprintf(out, " %10s", "-");
-		if (!w->counters.run_cnt || !r->floor)
-			fprintf(out, " %10s", "-");
-		else if (w->net_is_noise)
-			fprintf(out, " %10s", "~0");
-		else
-			fprintf(out, " %10.1f", w->net_per_run);
-		fprintf(out, " %8.3f %8.3f", w->cpus * 100, w->cpus * 100 / r->window->online_cpus);
+			snprintf(text[COL_GROSS], sizeof(text[COL_GROSS]), "%.1f", w->ns_per_run);
+		if (w->counters.run_cnt && r->floor && w->net_is_noise)
+			snprintf(text[COL_NET], sizeof(text[COL_NET]), "~0");
+		else if (w->counters.run_cnt && r->floor)
+			snprintf(text[COL_NET], sizeof(text[COL_NET]), "%.1f", w->net_per_run);
+		snprintf(text[COL_CPU], sizeof(text[COL_CPU]), "%.3f", w->cpus * 100);
+		snprintf(text[COL_MACHINE], sizeof(text[COL_MACHINE]), "%.3f",
+			 w->cpus * 100 / r->window->online_cpus);
 		if (r->window->missed_known)
-			fprintf(out, " %8llu", (unsigned long long)w->counters.recursion_misses);
-		else
-			fprintf(out, " %8s", "-");
+			snprintf(text[COL_MISSED], sizeof(text[COL_MISSED]), "%llu",
+				 (unsigned long long)w->counters.recursion_misses);
 	}
+	fprintf(out, "%*u", ID_WIDTH, row->prog.row.id);
+	print_cells(out, hidden, text);
 	fprintf(out, "  %s", name(row));
 	print_marks(out, r, w->marks, row->blind ? row->blind->kinds : 0);
 	fputc('\n', out);
@@ -158,6 +240,7 @@ static void print_row(FILE *out, const struct stats_report *r, const struct stat
 
 static void print_table(FILE *out, const struct stats_report *r)
 {
+	unsigned hidden = hidden_columns(r);
 	bool header = false;
 	size_t i;
 
@@ -165,18 +248,16 @@ static void print_table(FILE *out, const struct stats_report *r)
 		if (!has_row(&r->rows[i]))
 			continue;
 		if (!header)
-			fprintf(out, "%s%6s %-22s %12s %10s %10s %10s %8s %8s %8s  name%s\n",
-				colour(r, BOLD), "id", "type", "runs", "runs/s", "ns/run",
-				"net ns/run", "%CPU", "%machine", "missed", colour(r, RESET));
+			print_header(out, r, hidden);
 		header = true;
-		print_row(out, r, &r->rows[i]);
+		print_row(out, r, hidden, &r->rows[i]);
 	}
 }
 
 /* Those whose zero, or more than that, is not all there is to say. */
 static void print_blind(FILE *out, const struct stats_report *r)
 {
-	bool header = false;
+	bool with_type = !(hidden_columns(r) & 1u << COL_TYPE), header = false;
 	char type[32], buf[256];
 	unsigned kind;
 	size_t i;
@@ -189,12 +270,16 @@ static void print_blind(FILE *out, const struct stats_report *r)
 		if (!header)
 			fprintf(out, "not counted, or not in full:\n");
 		header = true;
-		for (kind = 1; kind <= row->blind->kinds; kind <<= 1)
-			if (row->blind->kinds & kind)
-				fprintf(out, "%6u %-22s %s: %s\n", row->prog.row.id,
-					prog__type_name(row->prog.type, type, sizeof(type)),
-					name(row),
-					blind__reason(row->blind, kind, buf, sizeof(buf)));
+		for (kind = 1; kind <= row->blind->kinds; kind <<= 1) {
+			if (!(row->blind->kinds & kind))
+				continue;
+			fprintf(out, "%*u ", ID_WIDTH, row->prog.row.id);
+			if (with_type)
+				fprintf(out, "%*s ", columns[COL_TYPE].width,
+					prog__type_name(row->prog.type, type, sizeof(type)));
+			fprintf(out, "%s: %s\n", name(row),
+				blind__reason(row->blind, kind, buf, sizeof(buf)));
+		}
 	}
 }
 

@@ -119,6 +119,43 @@ on_terminal() { # ROWS COLUMNS ARG...
 	EOF
 }
 
+@test "where it is narrow, what says least makes room for the name" {
+	local pid
+
+	while :; do
+		"$TARGET" run "$P/alu1000" 1 >/dev/null
+		sleep 0.05
+	done 3>&- &
+	pid=$!
+	# On 80 columns the full table would end before %CPU. What it is sorted by is there.
+	on_terminal 24 80 id "$alu1000" interval 0.3 <<-EOF
+		expect   %CPU  name
+		expect  alu1000
+		absent socket_filter
+		send 5
+		expect   %CPU   missed  name
+		expect  alu1000
+		send 4
+		expect net ns/run     %CPU  name
+		resize 24 140
+		expect net ns/run     %CPU %machine   missed  name
+		expect socket_filter
+		resize 24 60
+		expect  alu1000
+		send q
+		end 0
+		restored
+	EOF
+	# What is printed at the end, for the whole of the time here, has all columns.
+	on_terminal 24 60 id "$alu1000" interval 600 duration 3 <<-EOF
+		expect the first 600 s are being measured
+		end 0
+		restored
+		expect socket_filter
+	EOF
+	kill "$pid"
+}
+
 @test "NO_COLOR, a dumb terminal, JSON, and a command: not drawn, or without colours" {
 	export NO_COLOR=1
 	"$TESTDIR/counts/pty" 24 120 bash -c '
