@@ -272,7 +272,8 @@ completes() { # WORD...
 		<({ help_keywords 'stats enable' && echo -- && echo help; } | words) \
 		<(completes stats enable '')
 	[[ $(completes stats enable duration '') == '' ]]
-	[[ $(completes stats enable duration 1 i) == inherit ]]
+	[[ $(completes stats enable duration 1 '') == -- ]]
+	[[ $(completes stats enable inherit '') == -- ]]
 	[[ $(completes stats enable inherit -- '') == '' ]]
 	[[ $(completes stats show '') == '' ]]
 }
