@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "stats_view.h"
 #include "text.h"
@@ -42,11 +43,16 @@ static bool has_row(const struct stats_view_row *row)
 static void print_total(FILE *out, const struct stats_report *r)
 {
 	const struct stats_window *w = r->window;
-	char a[64], b[64];
+	time_t seconds = r->time_ns / 1000000000;
+	char a[64], b[64], when[32] = "";
+	struct tm tm;
 
+	/* Of many windows, which one is it? */
+	if (r->interval && localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), ", until %H:%M:%S", &tm);
 	fprintf(out,
 		"%s%s %s of this machine%s (%s of one CPU; %u online%s): %llu run%s of %zu "
-		"program%s in %.3f s\n",
+		"program%s in %.3f s%s\n",
 		colour(r, BOLD),
 		r->all	 ? "BPF takes"
 		: r->own ? "What can be seen of BPF takes"
@@ -54,7 +60,8 @@ static void print_total(FILE *out, const struct stats_report *r)
 		percent(w->cpus * 100 / w->online_cpus, a, sizeof(a)), colour(r, RESET),
 		percent(w->cpus * 100, b, sizeof(b)), w->online_cpus,
 		w->cpus_changed ? " now, others before" : "", (unsigned long long)w->run_cnt,
-		w->run_cnt == 1 ? "" : "s", w->n_ran, w->n_ran == 1 ? "" : "s", w->time_ns / 1e9);
+		w->run_cnt == 1 ? "" : "s", w->n_ran, w->n_ran == 1 ? "" : "s", w->time_ns / 1e9,
+		when);
 	if (w->switch_was_off)
 		fprintf(out, "%sthe statistics were switched off meanwhile: runs are missing%s\n",
 			colour(r, YELLOW), colour(r, RESET));

@@ -131,6 +131,9 @@ load counts
 	wait $!
 	[[ ! -s $T/err ]]
 	run -1 grep -q '[[:cntrl:]]' "$T/out"
+	# When each window ended.
+	(($(grep -cE '^What was .* s, until [0-2][0-9]:[0-5][0-9]:[0-6][0-9]$' "$T/out") ==
+		$(grep -c '^What was' "$T/out")))
 }
 
 @test "programs that come and go" {
