@@ -22,6 +22,7 @@
 #include "ctx.h"
 #include "help.h"
 #include "parse.h"
+#include "text.h"
 #include "view.h"
 
 /* The only state outside of a function: libbpf's print callback gets no argument. */
@@ -33,14 +34,22 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return libbpf_debug ? vfprintf(stderr, fmt, ap) : 0;
 }
 
+/* Names that others chose, and words from the command line, may be any bytes. */
+static void say(const struct ctx *ctx, const char *fmt, va_list ap)
+{
+	char text[4096], shown[4 * sizeof(text)];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(ctx->msg, "%s\n", text__message(text, shown, sizeof(shown)));
+}
+
 void note(const struct ctx *ctx, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vfprintf(ctx->msg, fmt, ap);
+	say(ctx, fmt, ap);
 	va_end(ap);
-	fputc('\n', ctx->msg);
 }
 
 void debug(const struct ctx *ctx, const char *fmt, ...)
@@ -50,9 +59,8 @@ void debug(const struct ctx *ctx, const char *fmt, ...)
 	if (!ctx->debug)
 		return;
 	va_start(ap, fmt);
-	vfprintf(ctx->msg, fmt, ap);
+	say(ctx, fmt, ap);
 	va_end(ap);
-	fputc('\n', ctx->msg);
 }
 
 /*

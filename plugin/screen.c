@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "screen.h"
+#include "text.h"
 
 #define ENTER "\033[?1049h\033[?25l\033[2J"
 #define LEAVE "\033[?25h\033[?1049l"
@@ -72,11 +73,13 @@ void screen__leave(struct screen *s)
 	s->key_fd = -1;
 }
 
-/* Prints what of a line fits into @columns; returns the end of the line. */
+/* Prints what of a line fits into @columns; returns the end of the line. What was there is cleared
+ * before: behind the last column many terminals still are at it, and would clear that. */
 static const char *draw_line(FILE *out, const char *line, unsigned columns)
 {
 	unsigned used = 0;
 
+	fputs("\033[K", out);
 	while (*line && *line != '\n') {
 		if (*line == '\033') {
 			/* It is there in any case, so that a colour that began also ends. */
@@ -86,14 +89,11 @@ static const char *draw_line(FILE *out, const char *line, unsigned columns)
 				fputc(*line++, out);
 			continue;
 		}
-		/* The bytes that continue a character of UTF-8 take no room. */
-		if (((unsigned char)*line & 0xc0) != 0x80)
-			used++;
+		used += text__columns(*line);
 		if (used <= columns)
 			fputc(*line, out);
 		line++;
 	}
-	fputs("\033[K", out);
 	return line;
 }
 

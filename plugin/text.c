@@ -40,9 +40,9 @@ static int append(char *buf, size_t size, size_t *used, const char *s, size_t le
 	return 1;
 }
 
-const char *text__printable(const char *name, char *buf, size_t size)
+static const char *escape_all(const char *text, const char *plain, char *buf, size_t size)
 {
-	const unsigned char *s = (const unsigned char *)name;
+	const unsigned char *s = (const unsigned char *)text;
 	size_t used = 0, len;
 	char escape[8];
 	unsigned code;
@@ -52,7 +52,8 @@ const char *text__printable(const char *name, char *buf, size_t size)
 	buf[0] = '\0';
 	for (; *s; s += len) {
 		len = character(s, &code);
-		if (len && code >= 0x20 && code != '\\' && (code < 0x7f || code >= 0xa0)) {
+		if (len && ((code >= 0x20 && code != '\\' && (code < 0x7f || code >= 0xa0)) ||
+			    (code < 0x80 && strchr(plain, (int)code)))) {
 			if (!append(buf, size, &used, (const char *)s, len))
 				break;
 			continue;
@@ -72,6 +73,16 @@ const char *text__printable(const char *name, char *buf, size_t size)
 	return buf;
 }
 
+const char *text__printable(const char *name, char *buf, size_t size)
+{
+	return escape_all(name, "", buf, size);
+}
+
+const char *text__message(const char *text, char *buf, size_t size)
+{
+	return escape_all(text, "\n\t\\", buf, size);
+}
+
 const char *text__utf8(const char *name, char *buf, size_t size)
 {
 	const unsigned char *s = (const unsigned char *)name;
@@ -88,4 +99,12 @@ const char *text__utf8(const char *name, char *buf, size_t size)
 			break;
 	}
 	return buf;
+}
+
+unsigned text__columns(char byte)
+{
+	unsigned char c = byte;
+
+	/* 0xe1 is what U+1000 begins with. */
+	return c >= 0x80 && c < 0xc0 ? 0 : c < 0xe1 ? 1 : 2;
 }

@@ -5,6 +5,7 @@
 
 #include "histogram.h"
 #include "json.h"
+#include "text.h"
 #include "view.h"
 
 static int put_prog(struct json_object *obj, const struct report *r, const struct row *row)
@@ -189,13 +190,15 @@ int view__json(const struct ctx *ctx, const struct report *report)
 void view__error(const struct ctx *ctx, const struct errmsg *err)
 {
 	struct json_object *doc;
+	char text[4 * sizeof(err->text)];
 
 	if (!ctx->json) {
-		fprintf(ctx->msg, "Error: %s\n", err->text);
+		fprintf(ctx->msg, "Error: %s\n", text__message(err->text, text, sizeof(text)));
 		return;
 	}
 	doc = json_object_new_object();
-	if (!doc || json__put(doc, "error", json_object_new_string(err->text)) ||
+	text__utf8(err->text, text, sizeof(text));
+	if (!doc || json__put(doc, "error", json_object_new_string(text)) ||
 	    json__print(ctx, doc, false))
 		fputs("{\"error\":\"out of memory\"}\n", ctx->out);
 	json_object_put(doc);

@@ -113,7 +113,8 @@ static void run_escape(struct terminal *t, const char *e)
 	if (!strcmp(e, "[H"))
 		g->row = g->column = 0;
 	else if (!strcmp(e, "[K"))
-		clear_line(t, g->row, g->column);
+		/* As in xterm: behind the last column it still is in it. */
+		clear_line(t, g->row, g->column < t->columns ? g->column : t->columns - 1);
 	else if (!strcmp(e, "[J"))
 		clear_screen(t, g->row, g->column);
 	else if (!strcmp(e, "[2J"))

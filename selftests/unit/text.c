@@ -59,6 +59,18 @@ static bool test_names(bool printable)
 	return ok;
 }
 
+/* A message may have lines and backslashes of its own; nothing else passes. */
+static bool test_message(void)
+{
+	bool ok = true;
+	char buf[256];
+
+	ok &= same("message", "lines", "a\n\tb\\c", text__message("a\n\tb\\c", buf, sizeof(buf)));
+	ok &= same("message", "escape", "'\\x1b[2J\\x0d\\xe9\\xc2\\x9b' caf\xc3\xa9",
+		   text__message("'\x1b[2J\r\xe9\xc2\x9b' caf\xc3\xa9", buf, sizeof(buf)));
+	return ok;
+}
+
 /* Nothing is written behind the end, and no character is cut in two. */
 static bool test_cut(void)
 {
@@ -97,13 +109,46 @@ static bool test_cut(void)
 	return ok;
 }
 
+/* Enough for each character, and no more for those of Europe. */
+static bool test_columns(void)
+{
+	static const struct {
+		const char *text;
+		unsigned columns;
+	} lines[] = {
+		{"", 0},
+		{"bpftop", 6},
+		{"caf\xc3\xa9", 4},
+		{"\xd0\xb6", 1},
+		{"\xe6\x97\xa5\xe6\x9c\xac", 4}, /* wide */
+		{"\xf0\x9f\x90\x9d", 2},
+	};
+	bool ok = true;
+	const char *s;
+	unsigned sum;
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		for (sum = 0, s = lines[i].text; *s; s++)
+			sum += text__columns(*s);
+		if (sum == lines[i].columns)
+			continue;
+		ktap_note("'%s': expected %u columns, got %u", lines[i].text, lines[i].columns,
+			  sum);
+		ok = false;
+	}
+	return ok;
+}
+
 int main(void)
 {
 	struct ktap k;
 
-	ktap_begin(&k, 3);
+	ktap_begin(&k, 5);
 	ktap_ok(&k, test_names(true), "for a terminal");
 	ktap_ok(&k, test_names(false), "for JSON");
+	ktap_ok(&k, test_message(), "in a message");
 	ktap_ok(&k, test_cut(), "cut at whole characters");
+	ktap_ok(&k, test_columns(), "columns on a terminal");
 	return ktap_end(&k);
 }
