@@ -10,11 +10,12 @@
 
 #include "child.h"
 #include "errmsg.h"
+#include "text.h"
 
 static void run(int go, char **argv, bool quiet_stdout)
 {
+	char byte, name[256], buf[128];
 	sigset_t none;
-	char byte, buf[128];
 	ssize_t n;
 	int err;
 
@@ -29,7 +30,8 @@ static void run(int go, char **argv, bool quiet_stdout)
 		close(STDOUT_FILENO);
 	execvp(argv[0], argv);
 	err = errno;
-	fprintf(stderr, "Error: cannot run '%s': %s\n", argv[0],
+	fprintf(stderr, "Error: cannot run '%s': %s\n",
+		text__printable(argv[0], name, sizeof(name)),
 		errmsg__errno(-err, buf, sizeof(buf)));
 	/* As shells do. */
 	_exit(err == ENOENT ? 127 : 126);
@@ -57,6 +59,8 @@ int child__open(struct child *c, char **argv, bool quiet_stdout)
 	}
 	close(fds[0]);
 	c->go = fds[1];
+	/* Where our caller ignores it, a child's status is lost. The child has it as the caller. */
+	signal(SIGCHLD, SIG_DFL);
 	return 0;
 }
 

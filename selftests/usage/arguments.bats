@@ -139,6 +139,8 @@ setup() {
 	refuses "'duration' needs a value" stats enable duration
 	refuses "'dur' needs a value" stats enable dur -- touch "$T/ran"
 	refuses "'duration' is there twice" stats enable duration 1 duration 2
+	refuses "'duration' is there twice" prog stats duration 1 interval 1 dur 2
+	refuses "'interval' is there twice" prog stats interval 1 interval 2
 	refuses "expected 'duration', 'inherit' or '--', got: 'touch'" stats enable touch "$T/ran"
 	refuses "expected 'duration', 'inherit' or '--', got: '1'" stats enable 1
 	refuses "'--' needs a command behind it" stats enable --
@@ -151,6 +153,28 @@ setup() {
 	refuses "'stats' needs a command" stats
 	refuses "'stat' needs a command" stat
 	[[ ! -e $T/ran ]]
+}
+
+@test "words that are no text do no harm" {
+	local word=$'\xe9\e[31m"\\\r'
+
+	bpfcost prog stats name "$word"
+	((status == 2)) && [[ ! -s $T/out && $(<"$T/err") == \
+		"Error: no loaded program has the name '"'\xe9\x1b[31m"\\x0d'"'" ]] ||
+		fail "$(<"$T/err")"
+	bpfcost -j prog stats name "$word"
+	((status == 2)) && [[ ! -s $T/err && $(<"$T/out") == \
+		"{\"error\":\"no loaded program has the name '"$'\xef\xbf\xbd''\u001b[31m\"\\\r'"'\"}" ]] ||
+		fail "$(<"$T/out")"
+	# What is too long for a message is cut, and still is a document.
+	bpfcost -j prog stats name "$(printf 'é%.0s' {1..3000})"
+	((status == 2))
+	[[ $(jq -r .error "$T/out") == "no loaded program has the name 'éé"* ]]
+	LC_ALL=C.UTF-8 grep -qxa '.*' "$T/out" || fail 'no UTF-8'
+	bpfcost stats enable -- "$word"
+	((status == 127)) && [[ $(tail -n 1 "$T/err") == \
+		"Error: cannot run '"'\xe9\x1b[31m"\\\x0d'"': No such file or directory (ENOENT)" ]] ||
+		fail "$(<"$T/err")"
 }
 
 @test "metrics" {
