@@ -374,24 +374,51 @@ static int judge(int err, bool *refused)
 	return 0;
 }
 
-/* Tables of one process that have been looked at, each by a thread that has it. */
+/* Tables of one process that have been looked at, each by a thread that has it, in the order that
+ * kcmp(2) gives them, which means nothing else. */
 struct tables {
-	pid_t tid[16];
-	size_t n;
+	pid_t *tid;
+	size_t n, max;
 };
 
-static bool is_known(const struct process_walk *w, const struct tables *t, pid_t tid)
+/* Has the table of @tid been looked at? If not, *@at is its place. */
+static bool is_known(const struct process_walk *w, const struct tables *t, pid_t tid, size_t *at)
 {
-	size_t i;
+	size_t low = 0, high = t->n, mid;
 	long rc;
 
-	for (i = 0; i < t->n; i++) {
-		rc = w->same_pids ? syscall(SYS_kcmp, t->tid[i], tid, KCMP_FILES, 0, 0) : -1;
-		/* Where it cannot be told: threads that share are the rule. */
-		if (rc <= 0)
+	/* Where it cannot be told: threads that share are the rule. */
+	if (t->n && !w->same_pids)
+		return true;
+	while (low < high) {
+		mid = (low + high) / 2;
+		rc = syscall(SYS_kcmp, tid, t->tid[mid], KCMP_FILES, 0, 0);
+		if (rc <= 0 || rc > 2)
 			return true;
+		if (rc == 1)
+			high = mid;
+		else
+			low = mid + 1;
 	}
-	return t->n == sizeof(t->tid) / sizeof(t->tid[0]);
+	*at = low;
+	return false;
+}
+
+static int add_table(struct tables *t, pid_t tid, size_t at)
+{
+	pid_t *more;
+
+	if (t->n == t->max) {
+		more = realloc(t->tid, (t->max ? t->max * 2 : 16) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		t->tid = more;
+		t->max = t->max ? t->max * 2 : 16;
+	}
+	memmove(&t->tid[at + 1], &t->tid[at], (t->n - at) * sizeof(*t->tid));
+	t->tid[at] = tid;
+	t->n++;
+	return 0;
 }
 
 /*
@@ -401,17 +428,20 @@ static bool is_known(const struct process_walk *w, const struct tables *t, pid_t
  */
 static int walk_threads(struct process_walk *w, const struct process *p, bool *refused)
 {
-	struct tables known = {.tid = {p->pid}, .n = !p->first_ended};
+	struct tables known = {};
 	struct dirent *de;
 	DIR *tasks, *dir;
 	int rc = 0, tid;
+	size_t at = 0;
 
+	if (!p->first_ended && add_table(&known, p->pid, 0))
+		return -ENOMEM;
 	tasks = open_dir(w->proc_root, "/%d/task", p->pid);
 	if (!tasks)
-		return judge(errno, refused);
-	while (!rc && (de = readdir(tasks))) {
+		rc = judge(errno, refused);
+	while (tasks && !rc && (de = readdir(tasks))) {
 		tid = parse_id(de->d_name);
-		if (tid <= 0 || tid == p->pid || is_known(w, &known, tid))
+		if (tid <= 0 || tid == p->pid || is_known(w, &known, tid, &at))
 			continue;
 		dir = open_dir(w->proc_root, "/%d/task/%d/fd", p->pid, tid);
 		if (!dir) {
@@ -420,9 +450,11 @@ static int walk_threads(struct process_walk *w, const struct process *p, bool *r
 		}
 		rc = walk_table(w, dir, p->pid, tid);
 		closedir(dir);
-		known.tid[known.n++] = tid;
+		rc = rc ?: add_table(&known, tid, at);
 	}
-	closedir(tasks);
+	if (tasks)
+		closedir(tasks);
+	free(known.tid);
 	return rc;
 }
 

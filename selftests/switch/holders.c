@@ -227,6 +227,40 @@ static void alone(struct btest *t, struct peer *me, void *arg)
 	pthread_join(thread, NULL);
 }
 
+#define TABLES 40
+
+struct tables {
+	struct btest *t;
+	pthread_barrier_t ready;
+};
+
+static void *opens_one_of_many(void *arg)
+{
+	struct tables *tables = arg;
+
+	need(tables->t, unshare(CLONE_FILES), "unshare the table of fds");
+	must_open(tables->t);
+	if (pthread_barrier_wait(&tables->ready) == PTHREAD_BARRIER_SERIAL_THREAD)
+		raise(SIGSTOP);
+	while (pause())
+		;
+	return NULL;
+}
+
+static void many_alone(struct btest *t, struct peer *me, void *arg)
+{
+	struct tables tables = {.t = t};
+	pthread_t thread;
+
+	(void)me;
+	(void)arg;
+	need(t, -pthread_barrier_init(&tables.ready, NULL, TABLES), "make a barrier");
+	for (int i = 0; i < TABLES; i++)
+		need(t, -pthread_create(&thread, NULL, opens_one_of_many, &tables),
+		     "start a thread");
+	pthread_join(thread, NULL);
+}
+
 static void *opens_shared(void *arg)
 {
 	must_open(arg);
@@ -271,6 +305,12 @@ static void threads(struct btest *t)
 	p = peer_start(t, alone, NULL);
 	expect_stopped(t, p.pid);
 	h = expect_holders(t, 1, 1, 1, true, "by a thread with fds of its own");
+	expect_holder(t, &h, 0, p.pid, "holders");
+	peer_kill(t, &p, SIGKILL);
+	expect_off_soon(t, "after it was killed");
+	p = peer_start(t, many_alone, NULL);
+	expect_stopped(t, p.pid);
+	h = expect_holders(t, 1, TABLES, TABLES, true, "by threads, each with fds of its own");
 	expect_holder(t, &h, 0, p.pid, "holders");
 	peer_kill(t, &p, SIGKILL);
 	expect_off_soon(t, "after it was killed");
