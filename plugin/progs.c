@@ -290,8 +290,9 @@ static int parse_tag(const char *word, __u8 tag[8])
 	return 0;
 }
 
-/* The kind of a bpf object is in the name of its inode (bpftool looks there as well). */
-static bool is_prog(int fd)
+/* The kind of a bpf object is in the name of its inode (bpftool looks there as well). Negative errno
+ * if it cannot be seen. */
+static int is_prog(int fd)
 {
 	char path[64], target[64];
 	ssize_t n;
@@ -299,7 +300,7 @@ static bool is_prog(int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, target, sizeof(target) - 1);
 	if (n < 0)
-		return false;
+		return -errno;
 	target[n] = '\0';
 	return strstr(target, "bpf-prog") != NULL;
 }
@@ -382,11 +383,16 @@ int prog_filter__open_pinned(const struct prog_filter *f, struct errmsg *err)
 				     rc == -EACCES ? "; is it a file of a bpf file system?" : "");
 	}
 	/* A map's info has other fields in the same bytes: ask what it is first. */
-	if (!is_prog(fd)) {
-		close(fd);
+	rc = is_prog(fd);
+	if (rc > 0)
+		return fd;
+	close(fd);
+	if (!rc)
 		return errmsg__usage(err, "'%s' is pinned, but is not a program", f->word);
-	}
-	return fd;
+	return errmsg__fail(err, rc,
+			    "cannot see whether the pinned '%s' is a program: /proc/self/fd: %s; "
+			    "it needs /proc, or: id ID",
+			    f->word, errmsg__errno(rc, buf, sizeof(buf)));
 }
 
 int prog_filter__no_match(const struct prog_filter *f, struct errmsg *err)
