@@ -568,6 +568,9 @@ static int open_switch(struct bench *b, struct stats_switch *sw, bool needed, st
 	rc = stats_switch__open(sw, &why);
 	if (rc && needed)
 		return errmsg__fail(err, rc, "%s", why.text);
+	if (!rc && sw->set && b->wait && wait__also(b->wait, &sw->blocked))
+		note(b->ctx, "cannot wait for all signals: but for SIGINT, SIGTERM and SIGHUP they "
+			     "come at the end");
 	if (rc)
 		note(b->ctx, "without run_time_ns: %s", why.text);
 	else if (sw->how != STATS_SWITCH_FD)

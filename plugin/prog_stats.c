@@ -164,6 +164,9 @@ static int hold_switch(struct stats *s)
 	}
 	if (rc)
 		return errmsg__fail(s->ctx->err, rc, "%s", s->refusal.text);
+	rc = s->sw.set ? wait__also(&s->wait, &s->sw.blocked) : 0;
+	if (rc)
+		return errmsg__fail(s->ctx->err, rc, "cannot wait for signals");
 	s->sysctl_was_on = !stats_switch__sysctl(s->sw.proc_root, &value) && value;
 	if (s->sw.how == STATS_SWITCH_FD)
 		debug(s->ctx, "the switch of the statistics is %s", stats_switch__how(&s->sw));

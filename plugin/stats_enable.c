@@ -80,6 +80,9 @@ static int hold(struct enable *e)
 	rc = stats_switch__open(&e->sw, ctx->err);
 	if (rc)
 		return rc;
+	rc = e->sw.set ? wait__also(&e->wait, &e->sw.blocked) : 0;
+	if (rc)
+		return errmsg__fail(ctx->err, rc, "cannot wait for signals");
 	/* What we do not hold can end before the time does. */
 	if (e->sw.how == STATS_SWITCH_FOREIGN)
 		return errmsg__fail(ctx->err, -EPERM,

@@ -129,14 +129,30 @@ static int take_guard(int fd)
 	return -EBUSY;
 }
 
-/* Returns whether it was not blocked before. */
-static bool change_sigpipe(int how)
+/*
+ * Blocks all that would end us while the sysctl is set, but for what cannot be blocked, and what the
+ * processor reports; @blocked: those that were not blocked before. What is ignored is no signal that
+ * would end us, and a stop is not the end.
+ */
+static void block_signals(sigset_t *blocked)
 {
-	sigset_t mask, old;
+	static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,	 SIGFPE,  SIGILL,
+				     SIGSYS,  SIGTRAP, SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU,
+				     SIGCONT, SIGCHLD, SIGURG,	SIGWINCH};
+	struct sigaction action;
+	sigset_t old;
+	size_t i;
+	int sig;
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGPIPE);
-	return !sigprocmask(how, &mask, &old) && !sigismember(&old, SIGPIPE);
+	sigfillset(blocked);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		sigdelset(blocked, others[i]);
+	sigprocmask(SIG_BLOCK, NULL, &old);
+	for (sig = 1; sig < _NSIG; sig++)
+		if (sigismember(&old, sig) == 1 ||
+		    (!sigaction(sig, NULL, &action) && action.sa_handler == SIG_IGN))
+			sigdelset(blocked, sig);
+	sigprocmask(SIG_BLOCK, blocked, NULL);
 }
 
 /* Sets the sysctl to 1 if it is 0, and remembers that. */
@@ -156,13 +172,15 @@ static int hold_sysctl(struct stats_switch *s)
 		s->how = STATS_SWITCH_SYSCTL;
 		return 0;
 	}
+	block_signals(&s->blocked);
 	rc = lock_byte(fd, DUTY, F_RDLCK);
 	if (!rc && !value)
 		rc = write_sysctl(fd, 1);
-	if (rc)
+	if (rc) {
+		sigprocmask(SIG_UNBLOCK, &s->blocked, NULL);
 		goto fail;
+	}
 	lock_byte(fd, GUARD, F_UNLCK);
-	s->unblock = change_sigpipe(SIG_BLOCK);
 	s->how = STATS_SWITCH_SYSCTL;
 	s->set = true;
 	s->lock = fd;
@@ -298,8 +316,7 @@ const char *stats_switch__close(struct stats_switch *s)
 	if (s->set) {
 		text = let_go_of_sysctl(s->lock);
 		close(s->lock); /* and the locks with it */
-		if (s->unblock)
-			change_sigpipe(SIG_UNBLOCK);
+		sigprocmask(SIG_UNBLOCK, &s->blocked, NULL);
 	}
 	s->held = s->set = false;
 	s->fd = s->lock = -1;

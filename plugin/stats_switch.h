@@ -2,6 +2,7 @@
 #ifndef BPFCOST_STATS_SWITCH_H
 #define BPFCOST_STATS_SWITCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "errmsg.h"
@@ -30,14 +31,15 @@ struct stats_switch {
 	bool set; /* STATS_SWITCH_SYSCTL: the sysctl was 0, and was set by us (or by a bpfcost that
 		     is still running): whoever of us is the last sets it back */
 	int lock; /* then: the open sysctl, with our locks */
-	bool unblock; /* SIGPIPE, which was not blocked before */
+	sigset_t blocked; /* then: signals that we blocked, see below */
 };
 
 /*
  * Holds the switch on until stats_switch__close(). With STATS_SWITCH_FD that is also the end of the
  * process, however it comes. With STATS_SWITCH_SYSCTL and @set, letting go takes CAP_SYS_ADMIN, and
  * a process that is killed leaves the sysctl at 1, which its user wants to know
- * (stats_switch__how()); SIGPIPE is blocked, and so comes when the sysctl has been set back.
+ * (stats_switch__how()); each signal that would end us and can be blocked is blocked, and so comes
+ * when the sysctl has been set back. Whoever waits for signals wants to know of those in @blocked.
  * STATS_SWITCH_FOREIGN holds nothing.
  *
  * Returns 0 or a negative errno with a message: -EPERM without the right to do so, and it is off.

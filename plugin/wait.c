@@ -29,21 +29,20 @@ static bool is_ignored(int signal)
 
 int wait__open(struct wait *w)
 {
-	sigset_t mask;
 	int rc;
 
 	memset(w, 0, sizeof(*w));
 	w->signal_fd = w->key_fd = -1;
 	w->tick_ns = TICK_NS;
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
+	sigemptyset(&w->mask);
+	sigaddset(&w->mask, SIGINT);
+	sigaddset(&w->mask, SIGTERM);
 	if (!is_ignored(SIGHUP))
-		sigaddset(&mask, SIGHUP);
-	sigaddset(&mask, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &mask, &w->old_mask))
+		sigaddset(&w->mask, SIGHUP);
+	sigaddset(&w->mask, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &w->mask, &w->old_mask))
 		return -errno;
-	w->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	w->signal_fd = signalfd(-1, &w->mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (w->signal_fd < 0) {
 		rc = -errno;
 		sigprocmask(SIG_SETMASK, &w->old_mask, NULL);
@@ -52,19 +51,32 @@ int wait__open(struct wait *w)
 	return 0;
 }
 
+/* Waits for all that is in the mask. */
+static int update(struct wait *w)
+{
+	if (sigprocmask(SIG_BLOCK, &w->mask, NULL) || signalfd(w->signal_fd, &w->mask, 0) < 0)
+		return -errno;
+	return 0;
+}
+
 int wait__watch(struct wait *w)
 {
 	static const int signals[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT};
-	sigset_t mask;
 	size_t i;
 
-	if (sigprocmask(SIG_BLOCK, NULL, &mask))
-		return -errno;
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&mask, signals[i]);
-	if (sigprocmask(SIG_BLOCK, &mask, NULL) || signalfd(w->signal_fd, &mask, 0) < 0)
-		return -errno;
-	return 0;
+		sigaddset(&w->mask, signals[i]);
+	return update(w);
+}
+
+int wait__also(struct wait *w, const sigset_t *blocked)
+{
+	int sig;
+
+	for (sig = 1; sig < _NSIG; sig++)
+		if (sigismember(blocked, sig) == 1 && sig != SIGPIPE && sig != SIGXFSZ)
+			sigaddset(&w->mask, sig);
+	return update(w);
 }
 
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child)

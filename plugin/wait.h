@@ -14,14 +14,14 @@
  */
 struct wait {
 	int signal_fd;
-	sigset_t old_mask;
-	__u64 end_ns;	     /* CLOCK_MONOTONIC; 0: no duration */
-	__u64 interval_ns;   /* 0: none */
-	__u64 next_ns;	     /* end of the current interval */
-	__u64 tick_ns;	     /* a quarter of a second, if nobody sets it */
-	struct child *child; /* or NULL */
-	int signal;	     /* SIGINT, SIGTERM or SIGHUP, once it came */
-	bool from_terminal;  /* which sent it to the whole job */
+	sigset_t old_mask, mask; /* of the process before; what is waited for */
+	__u64 end_ns;		 /* CLOCK_MONOTONIC; 0: no duration */
+	__u64 interval_ns;	 /* 0: none */
+	__u64 next_ns;		 /* end of the current interval */
+	__u64 tick_ns;		 /* a quarter of a second, if nobody sets it */
+	struct child *child;	 /* or NULL */
+	int signal;		 /* SIGINT or another one that ends it, once it came */
+	bool from_terminal;	 /* which sent it to the whole job */
 	/* With wait__watch() only: */
 	int key_fd; /* keys come from it, or -1 */
 	bool stop;  /* SIGTSTP came */
@@ -42,6 +42,9 @@ enum wait_event {
 int wait__open(struct wait *w);
 /* Blocks SIGTSTP, SIGCONT, SIGWINCH and SIGQUIT as well, as somebody watches. Negative errno. */
 int wait__watch(struct wait *w);
+/* Waits for signals that somebody else has blocked as well: each of them ends the measurement, but
+ * for those that say how writing a result ended. Negative errno. */
+int wait__also(struct wait *w, const sigset_t *blocked);
 /* The measurement begins now. @duration_ns, @interval_ns: 0 for none. */
 void wait__start(struct wait *w, __u64 duration_ns, __u64 interval_ns, struct child *child);
 /* Waits for the next event; at most tick_ns for WAIT_TICK. Negative errno. */

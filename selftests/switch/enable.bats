@@ -108,6 +108,16 @@ ends() { # STATUS
 	[[ $(<"$T/err") == *"' runs, at most for 1000 s" ]]
 }
 
+@test "its status is ours also where our caller ignores what becomes of children" {
+	local under="$TOOL ignoring 17"
+
+	bpfcost stats enable -- sh -c 'exit 7'
+	((status == 7)) || fail "status $status"
+	# It is the command's to ignore as well.
+	bpfcost stats enable -- grep SigIgn /proc/self/status
+	[[ $(<"$T/out") == SigIgn:*1???? ]] || fail "$(<"$T/out")"
+}
+
 @test "JSON: one document, the command's output is on stderr" {
 	bpfcost -j stats enable -- sh -c 'echo to stdout; echo to stderr >&2; exit 3'
 	((status == 3))
@@ -310,7 +320,8 @@ ends() { # STATUS
 	# It keeps what it takes to set it back, CAP_SYS_ADMIN, and what handing on signals takes.
 	bpfcost stats enable -- sh -c '"$0" caps $PPID' "$TOOL"
 	[[ $(<"$T/out") == 0000000000200020 ]]
-	for signal in INT TERM HUP; do
+	# By whatever it is ended, but for SIGKILL.
+	for signal in INT TERM HUP QUIT USR1 USR2 ALRM VTALRM PROF XCPU RTMIN; do
 		enable
 		[[ $(<"$SYSCTL") == 1 ]]
 		shows 0 'on, held by the sysctl only, for a bpfcost that is running' .observed
@@ -318,6 +329,16 @@ ends() { # STATUS
 		ends 0
 		[[ $(<"$SYSCTL") == 0 ]]
 	done
+	# What is ignored ends nothing.
+	under="$TOOL without EINVAL $TOOL ignoring 10"
+	enable
+	kill -USR1 $!
+	sleep 0.3
+	[[ $(<"$SYSCTL") == 1 ]]
+	kill -TERM $!
+	ends 0
+	[[ $(<"$SYSCTL") == 0 ]]
+	under="$TOOL without EINVAL"
 	is_off
 	# What was 1 stays 1; what somebody changes meanwhile stays so.
 	echo 1 >"$SYSCTL"

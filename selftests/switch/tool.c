@@ -28,6 +28,7 @@
  *   tool noproc COMMAND...        without /proc
  *   tool session COMMAND...       in a session of its own
  *   tool default COMMAND...       with no signal ignored, as jobs of scripts have them
+ *   tool ignoring N COMMAND...    with a signal ignored
  *   tool files N COMMAND...       with this limit of open files
  *   tool closed FDS COMMAND...    without the standard streams whose digits are in FDS
  */
@@ -346,6 +347,8 @@ int main(int argc, char **argv)
 			signal(i, SIG_DFL);
 		return run(argv + 2);
 	}
+	if (argc > 3 && !strcmp(cmd, "ignoring"))
+		return signal(atoi(argv[2]), SIG_IGN) == SIG_ERR ? fail("ignore") : run(argv + 3);
 	if (argc > 3 && !strcmp(cmd, "files"))
 		return files(atoi(argv[2]), argv + 3);
 	if (argc > 3 && !strcmp(cmd, "closed"))
