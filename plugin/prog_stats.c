@@ -66,6 +66,8 @@ static int parse_prog(struct stats *s, int *argc, char ***argv)
 
 static int parse_seconds(struct stats *s, const char *what, const char *word, __u64 *ns)
 {
+	if (*ns)
+		return errmsg__usage(s->ctx->err, "'%s' is there twice", what);
 	if (parse__seconds(word, ns))
 		return errmsg__usage(s->ctx->err,
 				     "%s: '%s' is not a number of seconds above 0 (1, or 0.25)",
