@@ -197,6 +197,9 @@ static int take_sample(struct stats *s, bool probe)
 	cpu = cpu_ns() - cpu;
 	wall = wait__now_ns() - wall;
 	s->now->switch_was_off = is_off(s);
+	/* What looks is a program, and it was not somebody else's that nobody saw. */
+	if (s->sw.how != STATS_SWITCH_FD)
+		runstats__skip_ids(&s->source);
 	debug(s->ctx, "sample %u: %.3f ms of CPU in %.3f ms; %s", ++s->samples, cpu / 1e6,
 	      wall / 1e6, runstats__how(&s->source, buf, sizeof(buf)));
 	return 0;
