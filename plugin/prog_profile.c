@@ -240,7 +240,7 @@ static bool reading_needs_cap_bpf(const struct profile *p)
 static int drop_privileges(struct profile *p)
 {
 	bool later = p->many && p->interval_ns;
-	cap_value_t keep[3];
+	cap_value_t keep[4];
 	char buf[128];
 	size_t n = 0;
 	int rc;
@@ -251,6 +251,9 @@ static int drop_privileges(struct profile *p)
 		keep[n++] = CAP_BPF;
 	if (later)
 		keep[n++] = CAP_SYS_ADMIN;
+	/* Signals are handed on to a command, also if it became somebody else. */
+	if (p->child.pid)
+		keep[n++] = CAP_KILL;
 	rc = caps__keep_only(keep, n);
 	if (rc)
 		return errmsg__fail(p->ctx->err, rc, "cannot drop privileges: %s",

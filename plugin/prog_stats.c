@@ -365,7 +365,7 @@ static int show(struct stats *s, bool last)
 
 static int drop_privileges(struct stats *s)
 {
-	cap_value_t keep[4];
+	cap_value_t keep[5];
 	char buf[128];
 	size_t n = 0;
 	int rc;
@@ -380,6 +380,9 @@ static int drop_privileges(struct stats *s)
 		keep[n++] = CAP_SYS_PTRACE;
 		keep[n++] = CAP_DAC_READ_SEARCH;
 	}
+	/* Signals are handed on to a command, also if it became somebody else. */
+	if (s->child.pid)
+		keep[n++] = CAP_KILL;
 	rc = caps__keep_only(keep, n);
 	if (rc)
 		return errmsg__fail(s->ctx->err, rc, "cannot drop privileges: %s",

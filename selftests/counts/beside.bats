@@ -130,6 +130,15 @@ hold_switch() {
 		grep -qx 'the statistics were switched off meanwhile: runs are missing' "$T/out"
 	fi
 	[[ $(<"$SWITCH") == 0 ]]
+	# A key that ends others at once (SIGQUIT) ends it as well; and the programs by which it looks
+	# whether it is still on are not taken for others'.
+	if in_lab; then
+		"${forbid[@]}" "$BPFCOST" -j prog stats interval 0.3 -- \
+			bash -c 'sleep 1; kill -QUIT $PPID; sleep 60' >"$T/out" 2>"$T/err" || :
+		[[ $(ask -s 'length > 2 and all(.[]; .unseen == 0)' "$T/out") == true ]] ||
+			fail "$(show)"
+		[[ $(<"$SWITCH") == 0 && $(<"$T/err") == *'is set back to 0' ]] || fail "$(<"$T/err")"
+	fi
 	# Where it cannot be written, that is the message.
 	cat >"$T/readonly" <<-'EOF'
 		mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys || exit 99
@@ -172,10 +181,11 @@ hold_switch() {
 			"$0" run "$1" 10' "$TARGET" "$P/alu10" "$holder" >"$T/out" 2>"$T/err"
 		json_is "runs($alu10) == 10 and .switch_was_off"
 	fi
-	# What is not needed is given up, and the command keeps its own.
+	# What is not needed is given up: opening by id takes CAP_SYS_ADMIN, handing on signals to a
+	# command that became somebody else CAP_KILL. The command keeps its own.
 	bpfcost prog stats id "$alu10" -- bash -c 'grep -h -e CapPrm -e CapEff "/proc/$PPID/status" \
 		/proc/self/status'
-	[[ $(head -n 2 "$T/out") == $'CapPrm:\t0000000000200000\nCapEff:\t0000000000200000' &&
+	[[ $(head -n 2 "$T/out") == $'CapPrm:\t0000000000200020\nCapEff:\t0000000000200020' &&
 		$(sed -n 4p "$T/out") == "$(grep CapEff /proc/self/status)" ]] ||
 		fail "$(<"$T/out")"
 	# By id, or all of them, it takes more.
