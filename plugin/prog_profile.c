@@ -344,6 +344,9 @@ static int measure(struct profile *p)
 				rc = targets__drop_gone(&p->targets, p->ctx->err) ?: add_new(p);
 			if (rc)
 				return rc;
+			/* What nobody can read any more is not worth slowing programs down for. */
+			if (fflush(p->ctx->out))
+				break;
 		}
 	}
 	targets__stop(&p->targets);

@@ -483,7 +483,8 @@ static int measure(struct stats *s)
 		if (rc)
 			return errmsg__fail(s->ctx->err, rc, "cannot start the command");
 	}
-	while (!rc && event != WAIT_END) {
+	/* What nobody can read any more is not worth slowing programs down for. */
+	while (!rc && event != WAIT_END && !ferror(s->ctx->out)) {
 		event = wait__next(&s->wait);
 		switch (event) {
 		case WAIT_END:

@@ -172,6 +172,12 @@ exact() { # PROGRAM N RUNS METRIC...
 	done <"$T/out"
 	[[ $(jq -s 'map(.[0].run_cnt) | add' "$T/out") == 30 ]]
 	[[ $(jq -s 'map(.[0].time) | . == sort' "$T/out") == true ]]
+	# It does not go on for nobody, and whoever reads does not wait for a full buffer.
+	run -1 timeout 60 bash -c '"$BPFCOST" -j prog profile pinned "$P/alu0" ns interval 0.1 \
+		>/dev/full'
+	run -0 timeout 60 bash -c '"$BPFCOST" prog profile pinned "$P/alu0" ns interval 0.2 |
+		grep -m 1 -c run_cnt'
+	[[ $output == 1 ]]
 }
 
 @test "all ways to name a program, and the beginnings of words" {

@@ -237,6 +237,14 @@ load counts
 	run -1 bash -c '"$BPFCOST" prog stats duration 0.01 >/dev/full'
 	[[ $output == 'Error: cannot write the result: No space left on device'* ]]
 	run -1 bash -c '"$BPFCOST" -j prog stats duration 0.01 >/dev/full'
+	# Nor does it go on for nobody, whose programs would be slowed down meanwhile.
+	run -1 timeout 60 bash -c '"$BPFCOST" prog stats interval 0.05 >/dev/full'
+	[[ $output == 'Error: cannot write the result: No space left on device'* ]]
+	run -1 timeout 60 bash -c '"$BPFCOST" -j prog stats interval 0.05 >/dev/full'
+	trap '' PIPE
+	run -0 bash -c '{ timeout 60 "$BPFCOST" -j prog stats interval 0.05; echo $? >&2; } | head -n 1 >/dev/null'
+	trap - PIPE
+	[[ $output == $'Error: cannot write the result: Broken pipe\n1' ]] || fail "$output"
 	# A reader that has seen enough ends it, like any other program.
 	run -0 bash -c 'timeout 20 "$BPFCOST" -j prog stats interval 0.05 | head -n 2 | jq -s length'
 	[[ $output == 2 ]]

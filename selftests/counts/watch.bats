@@ -111,6 +111,7 @@ on_terminal() { # ROWS COLUMNS ARG...
 		resize 4 30
 		absent online
 		expect BPF takes
+		expect %CPU 2 runs
 		resize 24 120
 		expect online
 		send q

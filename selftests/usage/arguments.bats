@@ -96,6 +96,12 @@ setup() {
 		prog profile pinned ''
 	refuses "'$BPFFS/map' is pinned, but is not a program" prog profile pinned "$BPFFS/map"
 	refuses "is it a file of a bpf file system?" prog profile pinned "$BATS_FILE_TMPDIR/file"
+	# Without /proc it cannot be seen what it is.
+	if [[ $BPFCOST != */asan/* ]]; then
+		run -1 "$TESTDIR/switch/tool" noproc "$BPFCOST" prog stats pinned "$BPFFS/t/alu0"
+		[[ $output == "Error: cannot see whether the pinned '$BPFFS/t/alu0' is a program: /proc"* ]] ||
+			fail "$output"
+	fi
 	refuses "cannot open the pinned program '$BPFFS'" prog profile pinned "$BPFFS"
 	refuses "File name too long" prog profile pinned "$(printf %0300d 0)"
 }
