@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -66,8 +67,18 @@ int child__open(struct child *c, char **argv, bool quiet_stdout)
 
 int child__go(struct child *c)
 {
-	ssize_t n = write(c->go, "", 1);
+	const struct timespec now = {};
+	sigset_t pipe, old;
+	ssize_t n;
 
+	/* It may have been killed meanwhile: that shall not end us as well. */
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe, &old);
+	n = write(c->go, "", 1);
+	if (n != 1 && !sigismember(&old, SIGPIPE))
+		sigtimedwait(&pipe, NULL, &now);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(c->go);
 	c->go = -1;
 	return n == 1 ? 0 : -EPIPE;

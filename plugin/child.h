@@ -19,6 +19,7 @@ struct child {
 /* Forks; the child waits for child__go(). @quiet_stdout: what it writes to stdout goes to stderr,
  * so that stdout stays one JSON document. Negative errno. */
 int child__open(struct child *c, char **argv, bool quiet_stdout);
+/* Starts it. -EPIPE if it is there no more. */
 int child__go(struct child *c);
 /* Looks whether it has ended, without waiting. */
 bool child__poll(struct child *c);
