@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "json.h"
+#include "text.h"
 
 struct json_object *json__number(double v)
 {
@@ -14,6 +17,19 @@ struct json_object *json__number(double v)
 		return json_object_new_int64((int64_t)whole);
 	snprintf(buf, sizeof(buf), "%.3f", v);
 	return json_object_new_double_s(v, buf);
+}
+
+struct json_object *json__text(const char *text)
+{
+	/* A byte that is no UTF-8 becomes three. */
+	size_t size = 3 * strlen(text) + 1;
+	struct json_object *obj = NULL;
+	char *buf = malloc(size);
+
+	if (buf)
+		obj = json_object_new_string(text__utf8(text, buf, size));
+	free(buf);
+	return obj;
 }
 
 int json__put(struct json_object *obj, const char *key, struct json_object *value)

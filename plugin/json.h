@@ -16,6 +16,8 @@ struct json_object *json__number(double v);
 
 /* Adds @value, which may be NULL (it could not be made), and takes it over, also when that fails.
  * 0 or -ENOMEM. */
+/* A string of any bytes, made UTF-8 (text__utf8()), not cut. NULL without memory. */
+struct json_object *json__text(const char *text);
 int json__put(struct json_object *obj, const char *key, struct json_object *value);
 int json__append(struct json_object *array, struct json_object *value);
 

@@ -4,6 +4,7 @@
  * switch is on is seen by a run of a program, which counts or does not.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -146,7 +147,7 @@ static void print_holder(FILE *out, const struct holder *h)
 	}
 	fprintf(out, " %-26s", container);
 	if (p->cgroup) {
-		char path[4096];
+		char path[4 * PATH_MAX];
 
 		fprintf(out, " %s", text__printable(p->cgroup, path, sizeof(path)));
 	} else {
@@ -205,12 +206,10 @@ static void show_plain(const struct ctx *ctx, const struct show *s)
 
 static int put_text(struct json_object *obj, const char *key, const char *text)
 {
-	char buf[4096];
-
 	/* A null is a value here, not the lack of memory. */
 	if (!text)
 		return json_object_object_add(obj, key, NULL) ? -ENOMEM : 0;
-	return json__put(obj, key, json_object_new_string(text__utf8(text, buf, sizeof(buf))));
+	return json__put(obj, key, json__text(text));
 }
 
 static int put_known(struct json_object *obj, const char *key, bool known, double value)

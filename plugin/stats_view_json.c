@@ -4,7 +4,6 @@
 
 #include "json.h"
 #include "stats_view.h"
-#include "text.h"
 
 /* A share can be small. */
 static struct json_object *percent(double v)
@@ -74,20 +73,17 @@ static int put_owner(struct json_object *array, const struct owner *o)
 {
 	struct json_object *obj = json_object_new_object();
 	const struct process *p = o->process;
-	char buf[512];
 	int rc;
 
 	rc = json__append(array, obj) ?:
 	     json__put(obj, "pid", json_object_new_int64(p->pid)) ?:
-	     json__put(obj, "comm", json_object_new_string(text__utf8(p->comm, buf, sizeof(buf)))) ?:
+	     json__put(obj, "comm", json__text(p->comm)) ?:
 	     json__put(obj, "prog_fds", json_object_new_uint64(o->prog_fds)) ?:
 	     json__put(obj, "link_fds", json_object_new_uint64(o->link_fds));
 	if (!rc && p->cgroup)
-		rc = json__put(obj, "cgroup",
-			       json_object_new_string(text__utf8(p->cgroup, buf, sizeof(buf))));
+		rc = json__put(obj, "cgroup", json__text(p->cgroup));
 	if (!rc && p->container)
-		rc = json__put(obj, "container",
-			       json_object_new_string(text__utf8(p->container, buf, sizeof(buf))));
+		rc = json__put(obj, "container", json__text(p->container));
 	if (!rc && p->container && p->runtime)
 		rc = json__put(obj, "runtime", json_object_new_string(p->runtime));
 	return rc;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -106,7 +107,7 @@ static const char *name(const struct stats_view_row *row)
 
 static void print_owners(FILE *out, const struct stats_view_row *row, pid_t self)
 {
-	char comm[128], cgroup[512];
+	char comm[4 * sizeof(row->owners->process->comm)], cgroup[4 * PATH_MAX];
 	size_t i, n = 0;
 
 	for (i = 0; i < row->n_owners; i++) {

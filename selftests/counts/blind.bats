@@ -87,6 +87,20 @@ with() { # OPTION OBJECT PROGRAM REPEAT
 			== [[\"target\", 1, 0]])
 		and (prog($alu0) | .owners | all(.[]; .comm != \"target\"))
 		and all(.programs[].owners[]; (.pid | type == \"number\") and .cgroup != \"\")"
+	# However deep it is.
+	local name cgroup=$T/cgroup
+	printf -v name 'n%.0s' {1..200}
+	mkdir "$cgroup"
+	if mount -t cgroup2 cgroup "$cgroup" && mkdir -p "$cgroup/$name/$name/$name"; then
+		"$TARGET" many 1 bash -c 'echo $PPID >"$2/cgroup.procs" || exit
+			"$BPFCOST" -j prog stats by owner -- true >"$1"
+			"$BPFCOST" prog stats id "$(jq ".programs | map(.id) | max" "$1")" by owner -- \
+				true >"$1.plain"' x "$T/out" "$cgroup/$name/$name/$name"
+		rmdir "$cgroup/$name/$name/$name" "$cgroup/$name/$name" "$cgroup/$name"
+		umount "$cgroup"
+		json_is "any(.programs[].owners[];
+			.comm == \"target\" and .cgroup == \"/$name/$name/$name\")"
+	fi
 	# Pinned, it belongs to no process; we are none.
 	bpfcost prog stats id "$alu0" by owner -- "$TARGET" run "$P/alu0" 3
 	((status == 0)) || fail "$(<"$T/err")"
