@@ -342,9 +342,10 @@ static bool field(const char *line, const char *key, __u64 *value)
 	       sscanf(line + len + 1, "%" SCNu64, (uint64_t *)value) == 1;
 }
 
-/* bpf_prog_show_fdinfo() in kernel/bpf/syscall.c. False if it is gone. */
-static bool read_fdinfo(struct runstats *rs, pid_t tid, int fd, struct runstats_prog *p,
-			struct stats_counters *c)
+/* bpf_prog_show_fdinfo() in kernel/bpf/syscall.c. 1, 0 if it is gone, or a negative errno if it is we
+ * who lack something. */
+static int read_fdinfo(struct runstats *rs, pid_t tid, int fd, struct runstats_prog *p,
+		       struct stats_counters *c)
 {
 	bool missed = false, counted = false;
 	char path[256], line[256];
@@ -357,7 +358,7 @@ static bool read_fdinfo(struct runstats *rs, pid_t tid, int fd, struct runstats_
 		 tid, fd);
 	f = fopen(path, "re");
 	if (!f)
-		return false;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 	while (fgets(line, sizeof(line), f)) {
 		if (field(line, "prog_id", &value))
 			p->row.id = value;
@@ -384,8 +385,11 @@ static int walk_fd(void *data, pid_t pid, pid_t tid, int fd, const char *target)
 	int rc;
 
 	(void)pid;
-	if (!strstr(target, "bpf-prog") || !read_fdinfo(w->rs, tid, fd, &p, &c))
+	if (!strstr(target, "bpf-prog"))
 		return 0;
+	rc = read_fdinfo(w->rs, tid, fd, &p, &c);
+	if (rc <= 0)
+		return rc;
 	known = find(w->rs, &p.row);
 	if (known) {
 		known->seen = true;

@@ -320,7 +320,8 @@ ends() { # STATUS
 	# It keeps what it takes to set it back, CAP_SYS_ADMIN, and what handing on signals takes.
 	bpfcost stats enable -- sh -c '"$0" caps $PPID' "$TOOL"
 	[[ $(<"$T/out") == 0000000000200020 ]]
-	# By whatever it is ended, but for SIGKILL.
+	# By whatever it is ended, but for SIGKILL. A script's jobs ignore SIGINT and SIGQUIT.
+	under="$TOOL without EINVAL $TOOL default"
 	for signal in INT TERM HUP QUIT USR1 USR2 ALRM VTALRM PROF XCPU RTMIN; do
 		enable
 		[[ $(<"$SYSCTL") == 1 ]]
