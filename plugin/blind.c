@@ -49,6 +49,14 @@ static void *grow(void *array, size_t *n, size_t *size, size_t item)
 	return new;
 }
 
+/* What an errno means that opening or listing objects by their ids ended with. */
+static void judge(struct blind *b)
+{
+	/* Gone, or the end of the list; a kernel without links, before 5.8, says EINVAL. */
+	if (errno != ENOENT && errno != EINVAL)
+		b->refused = -errno;
+}
+
 /* What is known of one program in several places becomes one in the end: merge(). */
 static struct blind_prog *add(struct blind *b, __u32 prog_id)
 {
@@ -117,8 +125,10 @@ static int look_at_map(struct blind *b, __u32 id)
 	int fd, rc;
 
 	fd = bpf_map_get_fd_by_id(id);
-	if (fd < 0)
+	if (fd < 0) {
+		judge(b);
 		return 0;
+	}
 	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
 	close(fd);
 	if (rc)
@@ -170,6 +180,8 @@ static int look_at_maps(struct blind *b)
 
 	while (!rc && !bpf_map_get_next_id(b->last_map, &b->last_map))
 		rc = look_at_map(b, b->last_map);
+	if (!rc)
+		judge(b);
 	for (i = 0; i < b->n_maps; i++)
 		if (b->maps[i].callback || read_slots(b, &b->maps[i], &rc))
 			b->maps[n++] = b->maps[i];
@@ -179,15 +191,17 @@ static int look_at_maps(struct blind *b)
 
 /* ---- links ---- */
 
-static bool read_link(__u32 id, struct bpf_link_info *info)
+static bool read_link(struct blind *b, __u32 id, struct bpf_link_info *info)
 {
 	__u32 len = sizeof(*info);
 	int fd, rc;
 
 	memset(info, 0, sizeof(*info));
 	fd = bpf_link_get_fd_by_id(id);
-	if (fd < 0)
+	if (fd < 0) {
+		judge(b);
 		return false;
+	}
 	rc = bpf_obj_get_info_by_fd(fd, info, &len);
 	close(fd);
 	return !rc;
@@ -207,16 +221,17 @@ static int look_at_links(struct blind *b)
 	size_t i, n = 0;
 
 	while (!bpf_link_get_next_id(b->last_link, &b->last_link)) {
-		if (!read_link(b->last_link, &info) || !is_replacement(&info))
+		if (!read_link(b, b->last_link, &info) || !is_replacement(&info))
 			continue;
 		l = grow(&b->links, &b->n_links, &b->size_links, sizeof(*l));
 		if (!l)
 			return -ENOMEM;
 		l->id = b->last_link;
 	}
+	judge(b);
 	for (i = 0; i < b->n_links; i++) {
 		l = &b->links[i];
-		if (!read_link(l->id, &info) || !is_replacement(&info))
+		if (!read_link(b, l->id, &info) || !is_replacement(&info))
 			continue;
 		/* Which program it replaces is told since 5.13. */
 		l->prog_id = info.prog_id;

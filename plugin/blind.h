@@ -37,6 +37,7 @@ struct blind_prog {
 struct blind {
 	struct blind_prog *v; /* by prog_id */
 	size_t n, size;
+	int refused; /* 0, or why not all maps and links could be looked at: a negative errno */
 
 	/* What is known, so that only what is new is looked at. */
 	struct blind_map *maps; /* prog arrays, and maps with timers */
@@ -50,7 +51,8 @@ struct blind {
 	__u32 btf_id;
 };
 
-/* Looks anew. What may not be looked at is not known, and no error. -ENOMEM. */
+/* Looks anew. What may not be looked at is not known, which is in @refused, and no error.
+ * -ENOMEM. */
 int blind__look(struct blind *b, const struct runstats *rs);
 
 /* NULL: nothing is known against its numbers. */

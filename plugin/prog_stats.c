@@ -279,6 +279,7 @@ static int make_report(struct stats *s)
 		r->rows = calloc(s->window.n ? s->window.n : 1, sizeof(*r->rows));
 	if (rc || !r->rows)
 		return errmsg__fail(s->ctx->err, -ENOMEM, "out of memory");
+	r->blind_refused = s->blind.refused;
 	for (i = 0; i < s->window.n; i++) {
 		struct stats_view_row *row = &r->rows[r->n_rows];
 		const struct runstats_prog *p = runstats__find(&s->source, &s->window.v[i].last);

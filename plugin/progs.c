@@ -290,8 +290,8 @@ static int parse_tag(const char *word, __u8 tag[8])
 	return 0;
 }
 
-/* The kind of a bpf object is in the name of its inode (bpftool looks there as well). Negative errno
- * if it cannot be seen. */
+/* The kind of a bpf object is in the name of its inode (bpftool looks there as well). Negative
+ * errno if it cannot be seen. */
 static int is_prog(int fd)
 {
 	char path[64], target[64];

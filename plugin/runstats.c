@@ -342,8 +342,8 @@ static bool field(const char *line, const char *key, __u64 *value)
 	       sscanf(line + len + 1, "%" SCNu64, (uint64_t *)value) == 1;
 }
 
-/* bpf_prog_show_fdinfo() in kernel/bpf/syscall.c. 1, 0 if it is gone, or a negative errno if it is we
- * who lack something. */
+/* bpf_prog_show_fdinfo() in kernel/bpf/syscall.c. 1, 0 if it is gone, or a negative errno if it is
+ * we who lack something. */
 static int read_fdinfo(struct runstats *rs, pid_t tid, int fd, struct runstats_prog *p,
 		       struct stats_counters *c)
 {

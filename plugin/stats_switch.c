@@ -130,9 +130,9 @@ static int take_guard(int fd)
 }
 
 /*
- * Blocks all that would end us while the sysctl is set, but for what cannot be blocked, and what the
- * processor reports; @blocked: those that were not blocked before. What is ignored is no signal that
- * would end us, and a stop is not the end.
+ * Blocks all that would end us while the sysctl is set, but for what cannot be blocked, and what
+ * the processor reports; @blocked: those that were not blocked before. What is ignored is no signal
+ * that would end us, and a stop is not the end.
  */
 static void block_signals(sigset_t *blocked)
 {

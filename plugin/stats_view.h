@@ -33,6 +33,7 @@ struct stats_report {
 	const struct stats_window *window;
 	struct stats_view_row *rows;
 	size_t n_rows;
+	int blind_refused;	   /* 0, or why it is not known of all whether they are counted */
 	const struct floor *floor; /* NULL: not known */
 	const struct stats_switch *sw;
 	const struct owners *owners; /* NULL: not asked for */

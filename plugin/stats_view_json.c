@@ -195,6 +195,7 @@ int stats_view__json(const struct ctx *ctx, const struct stats_report *r)
 	     json__put(doc, "machine_percent", percent(w->cpus * 100 / w->online_cpus));
 	if (!rc && r->all)
 		rc = json__put(doc, "unseen", json_object_new_uint64(w->unseen));
+	rc = rc ?: json__put(doc, "blind_known", json_object_new_boolean(!r->blind_refused));
 	if (!rc) {
 		array = json_object_new_array();
 		rc = json__put(doc, "programs", array);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,6 +297,7 @@ static void print_rest(FILE *out, const struct stats_report *r)
 	const char *mark_name, *meaning;
 	unsigned seen = 0, i, mark;
 	size_t idle = 0, k;
+	char buf[128];
 
 	for (k = 0; k < r->n_rows; k++) {
 		if (has_row(&r->rows[k]))
@@ -309,6 +311,13 @@ static void print_rest(FILE *out, const struct stats_report *r)
 		fprintf(out, "%llu program%s came and went between two looks, not counted\n",
 			(unsigned long long)r->window->unseen, r->window->unseen == 1 ? "" : "s");
 	print_blind(out, r);
+	if (r->blind_refused)
+		fprintf(out,
+			"what is not counted (tail calls, replacements, callbacks) is not known of "
+			"all: maps and links cannot be looked at: %s%s\n",
+			errmsg__errno(r->blind_refused, buf, sizeof(buf)),
+			r->blind_refused == -EPERM ? "; it needs CAP_SYS_ADMIN, for example: sudo"
+						   : "");
 	for (i = 0; (mark_name = stats_mark__name(i, &mark, &meaning)); i++)
 		if (seen & mark)
 			fprintf(out, "[%s] %s\n", mark_name, meaning);

@@ -17,9 +17,9 @@ const char *text__message(const char *text, char *buf, size_t size);
  * at a whole character. Returns @buf. */
 const char *text__utf8(const char *name, char *buf, size_t size);
 
-/* How many columns of a terminal a byte of UTF-8 takes, at most: the bytes that continue a character
- * none. From U+1000 on there are some that take two columns, and all count so: rather a column too
- * few is used than a line becomes two. */
+/* How many columns of a terminal a byte of UTF-8 takes, at most: the bytes that continue a
+ * character none. From U+1000 on there are some that take two columns, and all count so: rather a
+ * column too few is used than a line becomes two. */
 unsigned text__columns(char byte);
 
 #endif

@@ -23,7 +23,8 @@ load counts
 	jq -e '.programs[0].last | has("recursion_misses")' "$T/out" >/dev/null || missed=''
 	json_is 'keys_unsorted == ["window_ns", "online_cpus", "cpus_changed", "switch",
 		"switch_was_off", "floor", "floor_p10", "floor_p90", "run_time_ns", "run_cnt",
-		"cpu_percent", "machine_percent", "unseen", "programs"]'
+		"cpu_percent", "machine_percent", "unseen", "blind_known", "programs"]
+		and .blind_known'
 	fields='["id", "type", "name", "tag", "run_time_ns", "run_cnt", '$missed' "window_ns",
 		"runs_per_s", "ns_per_run", "net_per_run", "net_is_noise", "cpu_percent",
 		"machine_percent", "first", "last", "marks"]'
