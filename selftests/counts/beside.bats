@@ -266,9 +266,11 @@ hold_switch() {
 	# Too few files for that are an error, and no program that is gone.
 	for files in 5 6 7 8 9 10 11 12; do
 		status=0
+		new_fifo
 		"$TARGET" own 65534 70 "$fifo" sh -c 'ulimit -n "$0"; exec "$@"' "$files" \
 			"$ORDINARY/bpfcost" -j prog stats -- \
-			sh -c 'echo | tee "$0"; sleep 0.5' "$fifo" >"$T/out" 2>"$T/err" ||
+			sh -c 'echo | tee "$0"; while [ -e "$0" ]; do sleep 0.05; done' "$fifo" \
+			>"$T/out" 2>"$T/err" ||
 			status=$?
 		# Where it is no static program, loading it can take more.
 		[[ $(<"$T/err") != *'loading shared libraries'* ]] || continue
