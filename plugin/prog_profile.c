@@ -345,7 +345,7 @@ static int measure(struct profile *p)
 			if (rc)
 				return rc;
 			/* What nobody can read any more is not worth slowing programs down for. */
-			if (fflush(p->ctx->out))
+			if (fflush(p->ctx->out) || ferror(p->ctx->out))
 				break;
 		}
 	}
