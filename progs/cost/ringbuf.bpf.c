@@ -11,9 +11,12 @@ struct {
 	__uint(max_entries, 1 << 20);
 } ring SEC(".maps");
 
+/* The address takes as many instructions as it takes: before the steps. */
+#define MAP "r6 = %[ring] ll"
+
 /* BPF_RB_NO_WAKEUP is 1. */
 #define RESERVE                       \
-	"r1 = %[ring] ll\n\t"         \
+	"r1 = r6\n\t"                 \
 	"r2 = 8\n\t"                  \
 	"r3 = 0\n\t"                  \
 	"call %[ringbuf_reserve]\n\t" \
@@ -23,15 +26,15 @@ struct {
 	"r1 = r0\n\t"                 \
 	"r2 = 1\n\t"                  \
 	"call %[ringbuf_discard]"
-STEPS(tc, ringbuf_reserve, 50, 100, 150, "", RESERVE, "", HELPER(ringbuf_reserve),
+STEPS(tc, ringbuf_reserve, 50, 100, 150, MAP, RESERVE, "", HELPER(ringbuf_reserve),
       HELPER(ringbuf_discard), ADDR(ring))
 
-#define OUTPUT                \
-	"r1 = %[ring] ll\n\t" \
-	"r2 = r10\n\t"        \
-	"r2 += -8\n\t"        \
-	"r3 = 8\n\t"          \
-	"r4 = 1\n\t"          \
+#define OUTPUT         \
+	"r1 = r6\n\t"  \
+	"r2 = r10\n\t" \
+	"r2 += -8\n\t" \
+	"r3 = 8\n\t"   \
+	"r4 = 1\n\t"   \
 	"call %[ringbuf_output]"
-STEPS(tc, ringbuf_output, 50, 100, 150, "r0 = 1\n\t*(u64 *)(r10 - 8) = r0", OUTPUT, "",
+STEPS(tc, ringbuf_output, 50, 100, 150, MAP "\n\tr0 = 1\n\t*(u64 *)(r10 - 8) = r0", OUTPUT, "",
       HELPER(ringbuf_output), ADDR(ring))

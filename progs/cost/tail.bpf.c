@@ -40,6 +40,9 @@ FIRST(11)
 FIRST(22)
 FIRST(33)
 
+/* One more than the limit: its last call does not happen. */
+CHAIN(tail_call_beyond, "r0 = 34\n\t*(u32 *)(r6 + 48) = r0\n\t")
+
 /* The program that the map's entry is. */
 CHAIN(stage, "r0 = *(u32 *)(r6 + 48)\n\t"
 	     "r0 += -1\n\t"

@@ -156,7 +156,7 @@ static void table(const struct measured *all, FILE *out)
 		for (int m = 0; m < KNOWN_METHODS; m++)
 			put_number(out, r->has[m], known__result(&all->known, r, m));
 		known = known__expected(r, &expected);
-		put_number(out, known, expected);
+		put_number(out, known, expected - known__address(r));
 		put_number(out, r->has_image, known__image_bytes(r));
 		put_number(out, r->has_image && r->image[0].decoded, known__image_calls(r));
 		fputc('\n', out);
@@ -202,7 +202,7 @@ static struct json_object *json_family(const struct known *k, const struct known
 	rule = json_object_new_object();
 	json_object_object_add(rule, "kind",
 			       json_object_new_string(known_rule_name[r->family->rule]));
-	add_number(rule, "step", known, expected);
+	add_number(rule, "step", known, expected - known__address(r));
 	json_object_object_add(o, "rule", rule);
 	if (r->has_image) {
 		image = json_object_new_object();

@@ -14,7 +14,7 @@
 #define DECODED false
 #endif
 
-enum kind { PLAIN, CALL, BRANCH, RETURN };
+enum kind { PLAIN, CALL, BRANCH, JUMP, REGISTER, RETURN };
 
 /* Arm Architecture Reference Manual (DDI 0487), C4.1.86, branches and system instructions. */
 static enum kind kind_of(uint32_t insn)
@@ -24,28 +24,106 @@ static enum kind kind_of(uint32_t insn)
 		return CALL;
 	if ((insn & 0xfffffc1f) == 0xd65f0000) /* ret */
 		return RETURN;
-	if ((insn & 0xfc000000) == 0x14000000 || /* b */
-	    (insn & 0xff000000) == 0x54000000 || /* b.cond */
+	if ((insn & 0xfc000000) == 0x14000000) /* b */
+		return JUMP;
+	if ((insn & 0xfffffc1f) == 0xd61f0000) /* br */
+		return REGISTER;
+	if ((insn & 0xff000000) == 0x54000000 || /* b.cond */
 	    (insn & 0x7e000000) == 0x34000000 || /* cbz, cbnz */
-	    (insn & 0x7e000000) == 0x36000000 || /* tbz, tbnz */
-	    (insn & 0xfffffc1f) == 0xd61f0000)	 /* br */
+	    (insn & 0x7e000000) == 0x36000000)	 /* tbz, tbnz */
 		return BRANCH;
 	return PLAIN;
+}
+
+static bool is_branch(uint32_t insn)
+{
+	enum kind kind = kind_of(insn);
+
+	return kind == BRANCH || kind == JUMP || kind == REGISTER;
+}
+
+/* Where a BRANCH or JUMP leads, in instructions from itself: a signed field of 26, 14 or 19 bits. */
+static int distance(uint32_t insn)
+{
+	int bits = kind_of(insn) == JUMP ? 26 : (insn & 0x7e000000) == 0x36000000 ? 14 : 19;
+	int low = bits == 26 ? 0 : 5;
+
+	return (int32_t)(insn << (32 - bits - low)) >> (32 - bits);
 }
 
 static unsigned int to_return(const uint32_t *insn, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		switch (kind_of(insn[i])) {
-		case RETURN:
+		if (kind_of(insn[i]) == RETURN)
 			return (unsigned int)i + 1;
-		case BRANCH:
+		if (is_branch(insn[i]))
 			return 0;
-		default:
-			break;
-		}
 	}
 	return 0;
+}
+
+static void find_loop(struct image *image, const uint32_t *insn, size_t n)
+{
+	size_t found = 0, first = 0, last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int d;
+
+		if (kind_of(insn[i]) != BRANCH && kind_of(insn[i]) != JUMP)
+			continue;
+		d = distance(insn[i]);
+		if (d >= 0 || (size_t)-d > i)
+			continue;
+		first = i - (size_t)-d;
+		last = i;
+		found++;
+	}
+	if (found != 1)
+		return;
+	image->loop = (unsigned int)(last - first + 1);
+	for (size_t i = first; i <= last; i++)
+		image->loop_calls += kind_of(insn[i]) == CALL;
+}
+
+/*
+ * A tail call jumps to a register, to which it has added how far behind a program's begin it enters.
+ * (add and mov of wide constants: the same manual, C4.1.93. The second argument, the map, is in x1.)
+ */
+static void find_tail_call(struct image *image, const uint32_t *insn, size_t n)
+{
+	size_t jump, at = 0, address = 0, steps = 0;
+	bool taken = false;
+	uint32_t reg;
+
+	for (jump = 0; jump < n && kind_of(insn[jump]) != REGISTER; jump++)
+		;
+	if (jump == n)
+		return;
+	reg = insn[jump] >> 5 & 31;
+	for (size_t i = jump; i-- && !at;) {
+		if ((insn[i] & 0xffc00000) == 0x91000000 && (insn[i] & 31) == reg &&
+		    (insn[i] >> 5 & 31) == reg)
+			at = (insn[i] >> 10 & 0xfff) / sizeof(*insn);
+	}
+	while (at && at < n && at != jump) {
+		enum kind kind = kind_of(insn[at]);
+
+		/* movn, movz, movk */
+		address += (insn[at] & 0x9f80001f) == 0x92800001;
+		steps++;
+		if (kind == JUMP || (kind == BRANCH && !taken)) {
+			taken |= kind == BRANCH;
+			at += (size_t)(ptrdiff_t)distance(insn[at]);
+		} else {
+			at++;
+		}
+		if (steps > n)
+			return;
+	}
+	if (at != jump)
+		return;
+	image->tail_call = (unsigned int)steps + 1;
+	image->tail_address = (unsigned int)address;
 }
 
 int image__read(struct image *image, int prog_fd)
@@ -94,8 +172,10 @@ int image__read(struct image *image, int prog_fd)
 		goto cleanup;
 	for (size_t i = 0; i < image->bytes / sizeof(*code); i++) {
 		image->calls += kind_of(code[i]) == CALL;
-		image->branches += kind_of(code[i]) == BRANCH;
+		image->branches += is_branch(code[i]);
 	}
+	find_loop(image, code, lens[0] / sizeof(*code));
+	find_tail_call(image, code, lens[0] / sizeof(*code));
 	for (__u32 f = 0; f < n_funcs; f++) {
 		if (at + lens[f] > image->bytes) {
 			rc = -EPROTO;

@@ -21,6 +21,16 @@ struct image {
 	/* Instructions from a function's first to its first ret, both included; 0 if there is a branch
 	 * between them. Calls are counted as the one instruction that they are. */
 	unsigned int to_return[IMAGE_MAX_FUNCS];
+	/* The program's only loop: instructions from where the only branch that goes back leads to
+	 * that branch, both included, and the calls among them. 0 without, or if there are more. */
+	unsigned int loop;
+	unsigned int loop_calls;
+	/* A program that ends with a tail call: instructions from where a tail call enters it to the
+	 * jump of its own, both included, if the first conditional branch between them is taken, and
+	 * no other is; 0 if there is no such call. Those of them that load the map's address, which
+	 * depend on the address. */
+	unsigned int tail_call;
+	unsigned int tail_address;
 };
 
 /* -ENOENT: the program was not compiled, or the kernel does not show the code; else a negative

@@ -54,8 +54,9 @@ const char *const known_method_name[KNOWN_METHODS] = {
 };
 
 const char *const known_rule_name[] = {
-	[KNOWN_LINEAR] = "linear", [KNOWN_STRAIGHT] = "straight", [KNOWN_NUMBER] = "number",
-	[KNOWN_CALL] = "call",	   [KNOWN_DEEP] = "deep",	  [KNOWN_HELPER] = "helper",
+	[KNOWN_LINEAR] = "linear", [KNOWN_STRAIGHT] = "straight", [KNOWN_CALL] = "call",
+	[KNOWN_DEEP] = "deep",	   [KNOWN_HELPER] = "helper",	  [KNOWN_LOOP] = "loop",
+	[KNOWN_TAIL] = "tail",
 };
 
 #define STRAIGHT(family, object_, arm64, amd64, what)                                    \
@@ -72,6 +73,12 @@ const char *const known_rule_name[] = {
 	{                                                                                 \
 		.name = family, .object = "atomic", .step = what, .rule = KNOWN_STRAIGHT, \
 		.needs = "atomic operations that fetch (5.12)", .insns = {0, 1},          \
+	}
+/* Where it is inlined, the branch is that which finds the value, over the one instruction that makes
+ * it NULL (kernel/bpf/arraymap.c). */
+#define ARRAY(family, what)                                                                        \
+	{                                                                                          \
+		.name = family, .object = "map", .step = what, .rule = KNOWN_HELPER, .skipped = 1, \
 	}
 #define NEEDS(family, object_, rule_, needs_, what)                                     \
 	{                                                                               \
@@ -100,28 +107,34 @@ const struct known_family known_families[] = {
 	{.name = "loop",
 	 .object = "branch",
 	 .step = "iteration: decrement, comparison, branch",
-	 .rule = KNOWN_NUMBER,
+	 .rule = KNOWN_LOOP,
 	 .insns = {3, 3}},
-	NEEDS("bpf_loop", "bpf_loop", LINEAR, "bpf_loop (5.17)",
+	NEEDS("bpf_loop", "bpf_loop", LOOP, "bpf_loop (5.17)",
 	      "iteration of bpf_loop, empty callback"),
-	NEEDS("iter_num", "iter", LINEAR, "open-coded iterators (6.4)",
+	NEEDS("iter_num", "iter", LOOP, "open-coded iterators (6.4)",
 	      "iteration of an open-coded iterator"),
 	RULE("call_static", "call", CALL, "call of an empty static function"),
 	RULE("call_global", "call", CALL, "call of an empty global function"),
 	RULE("deep_static", "call", DEEP, "one frame more, static functions"),
 	RULE("deep_global", "call", DEEP, "one frame more, global functions"),
-	RULE("tail_call", "tail", LINEAR, "tail call; 33 are the last size"),
+	RULE("tail_call", "tail", TAIL,
+	     "tail call, but for the map's address; 33 are the last size"),
 	STRAIGHT("atomic_add", "atomic", 0, 1, "atomic addition"),
 	ATOMIC("atomic_fetch_add", "atomic addition that fetches"),
 	ATOMIC("atomic_xchg", "atomic exchange"),
 	ATOMIC("atomic_cmpxchg", "atomic comparison and exchange"),
-	RULE("array_lookup", "map", HELPER, "bpf_map_lookup_elem, array"),
-	RULE("percpu_array_lookup", "map", HELPER, "bpf_map_lookup_elem, per-CPU array"),
+	ARRAY("array_lookup", "bpf_map_lookup_elem, array"),
+	ARRAY("percpu_array_lookup", "bpf_map_lookup_elem, per-CPU array"),
 	RULE("hash_lookup", "map", HELPER, "bpf_map_lookup_elem, hash, found"),
 	RULE("percpu_hash_lookup", "map", HELPER, "bpf_map_lookup_elem, per-CPU hash, found"),
 	RULE("lru_hash_lookup", "map", HELPER, "bpf_map_lookup_elem, LRU hash, found"),
 	RULE("array_update", "map", HELPER, "bpf_map_update_elem, array"),
+	RULE("percpu_array_update", "map", HELPER, "bpf_map_update_elem, per-CPU array"),
 	RULE("hash_update", "map", HELPER, "bpf_map_update_elem, hash, there already"),
+	RULE("percpu_hash_update", "map", HELPER,
+	     "bpf_map_update_elem, per-CPU hash, there already"),
+	RULE("lru_hash_update", "map", HELPER, "bpf_map_update_elem, LRU hash, there already"),
+	RULE("hash_delete", "map", HELPER, "bpf_map_delete_elem, hash, and an update that adds it"),
 	RULE("ringbuf_reserve", "ringbuf", HELPER, "bpf_ringbuf_reserve, bpf_ringbuf_discard"),
 	RULE("ringbuf_output", "ringbuf", HELPER, "bpf_ringbuf_output, 8 bytes"),
 	NEEDS("task_storage_get", "storage", HELPER, "task storage (5.12)",
@@ -229,6 +242,7 @@ struct group {
 	struct bpf_object *obj;
 	struct program p[KNOWN_SIZES];
 	size_t found;
+	struct bpf_program *beyond; /* does more than a kernel allows; or NULL */
 	unsigned int runs; /* of a burst: the same for all, so that what is not a run cancels */
 	char log[1 << 16];
 	/* A ring buffer's two positions, to make room again. */
@@ -236,6 +250,14 @@ struct group {
 	const unsigned long *produced;
 	long page;
 };
+
+/* FAMILY_beyond */
+static bool is_beyond(const char *program, const char *family)
+{
+	size_t len = strlen(family);
+
+	return !strncmp(program, family, len) && !strcmp(program + len, "_beyond");
+}
 
 /* FAMILY_N */
 static unsigned int steps_of(const char *program, const char *family)
@@ -260,7 +282,10 @@ static int choose_programs(struct group *g, const char *family)
 		unsigned int n = steps_of(name, family);
 
 		/* What others are tail-called by name belongs to each family of the object. */
-		bpf_program__set_autoload(prog, n || !strcmp(name, "stage"));
+		bpf_program__set_autoload(prog,
+					  n || !strcmp(name, "stage") || is_beyond(name, family));
+		if (is_beyond(name, family))
+			g->beyond = prog;
 		if (!n)
 			continue;
 		if (g->found == KNOWN_SIZES)
@@ -586,6 +611,36 @@ static int measure(struct known *k, struct group *g, struct known_result *r, str
 	return rc;
 }
 
+/* That a limit is the kernel's own is seen from both sides: the longest program of a family runs to
+ * its end, and returns 0, as all do; one that wants more is cut short, and returns 1. */
+static int run_beyond(const struct group *g, struct known_result *r, struct errmsg *err)
+{
+	unsigned char packet[64] = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet), );
+
+	if (!g->beyond)
+		return 0;
+	if (bpf_prog_test_run_opts(bpf_program__fd(g->beyond), &opts))
+		return errmsg__fail(err, -errno, "cannot run the program that wants too much: %s",
+				    strerror(errno));
+	r->has_limit = true;
+	r->limited = opts.retval == 1;
+	return 0;
+}
+
+static int read_images(const struct group *g, struct known_result *r)
+{
+	struct bpf_program *stage;
+
+	r->has_image = true;
+	for (size_t i = 0; i < KNOWN_SIZES; i++)
+		r->has_image = r->has_image && !image__read(&r->image[i], g->p[i].fd);
+	if (r->family->rule != KNOWN_TAIL || !r->has_image)
+		return 0;
+	stage = bpf_object__find_program_by_name(g->obj, "stage");
+	return stage ? image__read(&r->stage, bpf_program__fd(stage)) : -ENOENT;
+}
+
 static void no_tell(const char *fmt, ...)
 {
 	(void)fmt;
@@ -604,9 +659,14 @@ int known__measure(struct known *k, const struct known_family *family, struct kn
 	rc = load(g, k->objects, r, err);
 	if (rc || r->skip[0])
 		goto cleanup;
-	r->has_image = true;
-	for (size_t i = 0; i < KNOWN_SIZES; i++)
-		r->has_image = r->has_image && !image__read(&r->image[i], g->p[i].fd);
+	rc = read_images(g, r);
+	if (rc) {
+		errmsg__fail(err, rc, "cannot read the program's image: %s", strerror(-rc));
+		goto cleanup;
+	}
+	rc = run_beyond(g, r, err);
+	if (rc)
+		goto cleanup;
 	for (unsigned int tries = k->exact ? TRIES_EXACT : TRIES_NOISY; tries; tries--) {
 		memset(r->has, 0, sizeof(r->has));
 		rc = measure(k, g, r, err);
@@ -626,9 +686,14 @@ double known__step(const struct known_result *r, enum known_method m)
 	return (r->cost[m][1] - r->cost[m][0]) / r->n;
 }
 
+unsigned int known__address(const struct known_result *r)
+{
+	return r->stage.tail_address;
+}
+
 double known__result(const struct known *k, const struct known_result *r, enum known_method m)
 {
-	double step = known__step(r, m);
+	double step = known__step(r, m) - known__address(r);
 
 	if (k->exact && fabs(step - round(step)) * r->n <= 2 * known__rounding())
 		return round(step);
@@ -650,10 +715,11 @@ static double image_branches(const struct known_result *r)
 	return ((double)r->image[1].branches - (double)r->image[0].branches) / r->n;
 }
 
+/* A helper without a call, whose branches, if it has any, are known. */
 static bool is_inlined(const struct known_result *r)
 {
 	return r->family->rule == KNOWN_HELPER && r->image[0].decoded && !known__image_calls(r) &&
-	       !image_branches(r);
+	       (!image_branches(r) || r->family->skipped);
 }
 
 /* The function that the steps are: the first subprogram, or of a chain one between the ends. */
@@ -666,6 +732,12 @@ static unsigned int callee(const struct known_result *r)
 		if (r->image[1].to_return[f] > words)
 			words = r->image[1].to_return[f];
 	return words;
+}
+
+/* Does the loop call what is not a function of the program? */
+static bool calls_kernel(const struct known_result *r)
+{
+	return r->image[0].loop_calls > (r->image[0].n_funcs > 1 ? 1 : 0);
 }
 
 bool known__expected(const struct known_result *r, double *insns)
@@ -686,7 +758,17 @@ bool known__expected(const struct known_result *r, double *insns)
 		return decoded;
 	case KNOWN_HELPER:
 		*insns = known__image_bytes(r) / 4;
+		if (image_branches(r))
+			*insns -= r->family->skipped;
 		return decoded && is_inlined(r);
+	case KNOWN_LOOP:
+		if (!decoded || !r->image[0].loop)
+			break;
+		*insns = r->image[0].loop + (r->image[0].loop_calls ? callee(r) : 0);
+		return !calls_kernel(r);
+	case KNOWN_TAIL:
+		*insns = r->stage.tail_call;
+		return r->stage.tail_call > 0;
 	default:
 		break;
 	}
@@ -763,11 +845,31 @@ static unsigned int check_image(const struct known_result *r, void (*tell)(const
 		     known__image_bytes(r) / 4, f->skipped, f->insns[ARCH]);
 		bad++;
 	}
-	if ((f->rule == KNOWN_CALL || f->rule == KNOWN_DEEP) && !callee(r)) {
+	if ((f->rule == KNOWN_CALL || f->rule == KNOWN_DEEP ||
+	     (f->rule == KNOWN_LOOP && r->image[1].n_funcs > 1)) &&
+	    !callee(r)) {
 		tell("the functions that are called are not straight");
 		bad++;
 	}
+	if (f->rule == KNOWN_LOOP && f->insns[ARCH] && r->image[0].loop != f->insns[ARCH]) {
+		tell("the image's loop has %u instructions, and %u is what a step should take",
+		     r->image[0].loop, f->insns[ARCH]);
+		bad++;
+	}
+	if (f->rule == KNOWN_TAIL && !r->stage.tail_call) {
+		tell("the image has no tail call");
+		bad++;
+	}
 	return bad;
+}
+
+/* Whatever time is like: a program that wants more than the kernel's limit does not get it. */
+static unsigned int check_limit(const struct known_result *r, void (*tell)(const char *fmt, ...))
+{
+	if (!r->has_limit || r->limited)
+		return 0;
+	tell("a program that wants more than the kernel's limit was not cut short");
+	return 1;
 }
 
 unsigned int known__check(const struct known *k, const struct known_result *r,
@@ -775,12 +877,12 @@ unsigned int known__check(const struct known *k, const struct known_result *r,
 {
 	double slack = known__rounding(), expected = 0;
 	bool known = known__expected(r, &expected);
-	unsigned int bad = 0;
+	unsigned int bad = check_limit(r, tell);
 
 	if (k->emulated)
-		return check_positive(r, tell);
+		return bad + check_positive(r, tell);
 	if (!k->exact)
-		return check_noisy(r, tell);
+		return bad + check_noisy(r, tell);
 	bad += check_image(r, tell);
 	for (int m = 0; m < KNOWN_METHODS; m++) {
 		double first, second, step = known__step(r, m);
@@ -806,6 +908,12 @@ unsigned int known__check(const struct known *k, const struct known_result *r,
 		}
 		if (step <= 0) {
 			tell("a step costs %.12g by %s", step, name);
+			bad++;
+		}
+		if (r->family->rule == KNOWN_LOOP && r->image[0].loop && !known &&
+		    step <= r->image[0].loop) {
+			tell("a step costs %.12g by %s; its loop has %u instructions, and calls",
+			     step, name, r->image[0].loop);
 			bad++;
 		}
 		/* A helper that is called takes more than the call; one with branches no more than

@@ -19,18 +19,21 @@ enum known_rule {
 	/* Each instruction that the step makes the image longer is run once, but for those that a
 	 * branch skips. */
 	KNOWN_STRAIGHT,
-	/* So many instructions, whatever the image; struct known_family has the number. */
-	KNOWN_NUMBER,
 	/* As KNOWN_STRAIGHT, and a subprogram that is run from its first instruction to its ret. */
 	KNOWN_CALL,
 	/* A subprogram with a call in it, run from its first instruction to its ret. */
 	KNOWN_DEEP,
-	/* A helper: without a call in the image it was inlined, and the step costs what it is
-	 * longer, or less where it branches; with one it costs more than that. */
+	/* A helper: without a call in the image it was inlined, and the step costs what the image
+	 * is longer, but for what branches skip; with one it costs more than that. */
 	KNOWN_HELPER,
+	/* An iteration of the only loop of the image, and the subprogram that it calls; with a call
+	 * of the kernel in it, it costs more than that. */
+	KNOWN_LOOP,
+	/* The image of the program "stage", from where a tail call enters it to its own. */
+	KNOWN_TAIL,
 };
 
-/* "linear", "straight", "number", "call", "deep", "helper" */
+/* "linear", "straight", "call", "deep", "helper", "loop", "tail" */
 extern const char *const known_rule_name[];
 
 enum known_arch { KNOWN_ARM64, KNOWN_AMD64, KNOWN_ARCHES };
@@ -45,7 +48,8 @@ struct known_family {
 	/* Instructions of a step where they are known without looking; 0: they are not. */
 	unsigned int insns[KNOWN_ARCHES];
 	unsigned int branches; /* KNOWN_STRAIGHT: in the image of a step */
-	unsigned int skipped;  /* KNOWN_STRAIGHT: instructions that the branches jump over */
+	/* KNOWN_STRAIGHT, and inlined KNOWN_HELPER: instructions that branches jump over */
+	unsigned int skipped;
 };
 
 /* Ends with an entry without a name. */
@@ -76,6 +80,10 @@ struct known_result {
 	double cost[KNOWN_METHODS][KNOWN_SIZES]; /* of a run */
 	bool has_image;
 	struct image image[KNOWN_SIZES];
+	struct image stage; /* KNOWN_TAIL */
+	/* The object has a program FAMILY_beyond, which does more than a kernel allows; it ran, and
+	 * returned that it was cut short. */
+	bool has_limit, limited;
 };
 
 /* What measuring needs once. */
@@ -99,8 +107,10 @@ int known__measure(struct known *k, const struct known_family *family, struct kn
 
 /* (cost(2N) - cost(N)) / N */
 double known__step(const struct known_result *r, enum known_method m);
-/* The same as a result: where only the clock's rounding (known__rounding()) keeps it from being
- * whole instructions in exact time, it is whole; else in hundredths. */
+/* The same as a result: without the instructions that load a map's address, where the image shows
+ * them (it depends on the boot how many it takes); where only the clock's rounding
+ * (known__rounding()) keeps it from being whole instructions in exact time, it is whole; else in
+ * hundredths. */
 double known__result(const struct known *k, const struct known_result *r, enum known_method m);
 /* The same of the image: bytes, calls. */
 double known__image_bytes(const struct known_result *r);
@@ -108,6 +118,8 @@ double known__image_calls(const struct known_result *r);
 
 /* What a step has to cost here. False: no number is known. */
 bool known__expected(const struct known_result *r, double *insns);
+/* How many of these instructions load a map's address. */
+unsigned int known__address(const struct known_result *r);
 
 /* By how many ns a run's cost may be wrong here: by none where time is exact, but on x86 the clock
  * rounds at both ends. */
