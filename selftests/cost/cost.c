@@ -141,7 +141,7 @@ static void table(const struct measured *all, FILE *out)
 	fprintf(out, "%-22s %5s", "FAMILY", "N");
 	for (int m = 0; m < KNOWN_METHODS; m++)
 		fprintf(out, " %12s", known_method_name[m]);
-	fprintf(out, " %12s %12s %12s\n", "rule", "bytes", "calls");
+	fprintf(out, " %12s %12s %12s %12s\n", "rule", "bytes", "insns", "calls");
 	for (size_t i = 0; i < all->n; i++) {
 		const struct known_result *r = &all->result[i];
 		double expected = 0;
@@ -158,6 +158,7 @@ static void table(const struct measured *all, FILE *out)
 		known = known__expected(r, &expected);
 		put_number(out, known, expected - known__address(r));
 		put_number(out, r->has_image, known__image_bytes(r));
+		put_number(out, r->has_image && r->image[0].decoded, known__image_insns(r));
 		put_number(out, r->has_image && r->image[0].decoded, known__image_calls(r));
 		fputc('\n', out);
 	}
@@ -207,6 +208,7 @@ static struct json_object *json_family(const struct known *k, const struct known
 	if (r->has_image) {
 		image = json_object_new_object();
 		add_number(image, "bytes", true, known__image_bytes(r));
+		add_number(image, "insns", r->image[0].decoded, known__image_insns(r));
 		add_number(image, "calls", r->image[0].decoded, known__image_calls(r));
 		json_object_object_add(o, "image", image);
 	}

@@ -4,8 +4,7 @@
 
 /*
  * The machine code that a JIT made of a program, as BPF_OBJ_GET_INFO_BY_FD gives it: what a program
- * costs can be read off code that has no branches. Instructions are told apart on arm64 only, where
- * each is four bytes; elsewhere an image is so many bytes.
+ * costs can be read off code that has no branches, or known ones.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +13,10 @@
 
 struct image {
 	size_t bytes;	       /* of all functions */
-	bool decoded;	       /* the counts below are known */
-	unsigned int calls;    /* bl, blr: helpers, kfuncs, subprograms */
-	unsigned int branches; /* all others but ret, conditional or not */
+	bool decoded;	       /* all instructions were told apart: what is below is known */
+	size_t insns;	       /* of all functions */
+	unsigned int calls;    /* helpers, kfuncs, subprograms */
+	unsigned int branches; /* all others but returns, conditional or not */
 	size_t n_funcs;	       /* the program's own function, and its subprograms */
 	/* Instructions from a function's first to its first ret, both included; 0 if there is a branch
 	 * between them. Calls are counted as the one instruction that they are. */
@@ -26,8 +26,8 @@ struct image {
 	unsigned int loop;
 	unsigned int loop_calls;
 	/* A program that ends with a tail call: instructions from where a tail call enters it to the
-	 * jump of its own, both included, if the first conditional branch between them is taken, and
-	 * no other is; 0 if there is no such call. Those of them that load the map's address, which
+	 * jump of its own, both included, if all branches between them are taken but those past the
+	 * jump; 0 if there is no such call. Those of them that load the map's address, which
 	 * depend on the address. */
 	unsigned int tail_call;
 	unsigned int tail_address;

@@ -493,10 +493,20 @@ static size_t next(unsigned int burst_no, size_t turn)
 	return (burst_no + turn) % KNOWN_SIZES;
 }
 
+/* In exact time all that a burst does takes as long each time, so that a timer that has hit one may
+ * hit all of them: sleep until it is out of step. */
+static void fall_out_of_step(const struct known *k, unsigned int burst_no, size_t turn)
+{
+	const struct timespec t = {.tv_nsec = (burst_no * 611 + (long)turn * 233) % 1000 * 1000};
+
+	if (k->exact)
+		nanosleep(&t, NULL);
+}
+
 /* ---- the three ways ---- */
 
-static int by_run_time(struct group *g, struct known_result *r, unsigned int bursts,
-		       struct errmsg *err)
+static int by_run_time(const struct known *k, struct group *g, struct known_result *r,
+		       unsigned int bursts, struct errmsg *err)
 {
 	struct stats_switch stats = {};
 	double ns;
@@ -510,6 +520,7 @@ static int by_run_time(struct group *g, struct known_result *r, unsigned int bur
 			size_t i = next(b, turn);
 			struct bstats before, after;
 
+			fall_out_of_step(k, b, turn);
 			rc = bstats_info(g->p[i].fd, &before) ?: burst(g, &g->p[i], &ns) ?:
 			     bstats_info(g->p[i].fd, &after);
 			if (!rc && after.run_cnt - before.run_cnt != g->runs)
@@ -525,8 +536,8 @@ static int by_run_time(struct group *g, struct known_result *r, unsigned int bur
 	return rc ? errmsg__fail(err, rc, "by run_time_ns: %s", strerror(-rc)) : 0;
 }
 
-static int by_test_run(struct group *g, struct known_result *r, unsigned int bursts,
-		       struct errmsg *err)
+static int by_test_run(const struct known *k, struct group *g, struct known_result *r,
+		       unsigned int bursts, struct errmsg *err)
 {
 	double ns;
 	int rc = 0;
@@ -535,6 +546,7 @@ static int by_test_run(struct group *g, struct known_result *r, unsigned int bur
 		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++) {
 			size_t i = next(b, turn);
 
+			fall_out_of_step(k, b, turn);
 			rc = burst(g, &g->p[i], &ns);
 			if (!rc)
 				keep_least(r, KNOWN_TEST_RUN, i, ns);
@@ -585,8 +597,10 @@ static int by_profile(struct known *k, struct group *g, struct known_result *r, 
 	for (size_t i = 0; !rc && i < KNOWN_SIZES; i++)
 		rc = lab_target__open(&g->p[i].target, &k->engine, g->p[i].fd);
 	for (unsigned int b = 0; !rc && b < bursts; b++)
-		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++)
+		for (size_t turn = 0; !rc && turn < KNOWN_SIZES; turn++) {
+			fall_out_of_step(k, b, turn);
 			rc = profile_burst(k, g, r, next(b, turn));
+		}
 	for (size_t i = 0; i < KNOWN_SIZES; i++)
 		lab_target__close(&g->p[i].target);
 	for (int m = KNOWN_NS; !rc && m < KNOWN_METHODS; m++)
@@ -605,7 +619,7 @@ static int measure(struct known *k, struct group *g, struct known_result *r, str
 	rc = set_runs(k, g);
 	if (rc)
 		return errmsg__fail(err, rc, "cannot run the program: %s", strerror(-rc));
-	rc = by_run_time(g, r, bursts, err) ?: by_test_run(g, r, bursts, err);
+	rc = by_run_time(k, g, r, bursts, err) ?: by_test_run(k, g, r, bursts, err);
 	if (!rc && k->profiles)
 		rc = by_profile(k, g, r, bursts, err);
 	return rc;
@@ -705,6 +719,11 @@ double known__image_bytes(const struct known_result *r)
 	return ((double)r->image[1].bytes - (double)r->image[0].bytes) / r->n;
 }
 
+double known__image_insns(const struct known_result *r)
+{
+	return ((double)r->image[1].insns - (double)r->image[0].insns) / r->n;
+}
+
 double known__image_calls(const struct known_result *r)
 {
 	return ((double)r->image[1].calls - (double)r->image[0].calls) / r->n;
@@ -748,16 +767,16 @@ bool known__expected(const struct known_result *r, double *insns)
 	case KNOWN_STRAIGHT:
 		if (!decoded)
 			break;
-		*insns = known__image_bytes(r) / 4 - r->family->skipped;
+		*insns = known__image_insns(r) - r->family->skipped;
 		return true;
 	case KNOWN_CALL:
-		*insns = known__image_bytes(r) / 4 + callee(r);
+		*insns = known__image_insns(r) + callee(r);
 		return decoded;
 	case KNOWN_DEEP:
 		*insns = callee(r);
 		return decoded;
 	case KNOWN_HELPER:
-		*insns = known__image_bytes(r) / 4;
+		*insns = known__image_insns(r);
 		if (image_branches(r))
 			*insns -= r->family->skipped;
 		return decoded && is_inlined(r);
@@ -824,12 +843,16 @@ static unsigned int check_image(const struct known_result *r, void (*tell)(const
 	double steps[2];
 	unsigned int bad = 0;
 
-	if (!r->has_image || !r->image[0].decoded)
+	if (!r->has_image)
 		return 0;
+	if (!r->image[0].decoded) {
+		tell("the image has an instruction that is not known");
+		return 1;
+	}
 	for (size_t i = 0; i < 2; i++)
-		steps[i] = (double)r->image[i + 1].bytes - (double)r->image[i].bytes;
+		steps[i] = (double)r->image[i + 1].insns - (double)r->image[i].insns;
 	if (steps[0] != steps[1]) {
-		tell("the image grows by %g bytes, then by %g", steps[0], steps[1]);
+		tell("the image grows by %g instructions, then by %g", steps[0], steps[1]);
 		bad++;
 	}
 	if (f->rule == KNOWN_STRAIGHT &&
@@ -839,10 +862,10 @@ static unsigned int check_image(const struct known_result *r, void (*tell)(const
 		bad++;
 	}
 	if (f->rule == KNOWN_STRAIGHT && f->insns[ARCH] &&
-	    known__image_bytes(r) / 4 - f->skipped != f->insns[ARCH]) {
+	    known__image_insns(r) - f->skipped != f->insns[ARCH]) {
 		tell("the image of a step has %g instructions; %u less than those are run, and %u "
 		     "is what a step should take",
-		     known__image_bytes(r) / 4, f->skipped, f->insns[ARCH]);
+		     known__image_insns(r), f->skipped, f->insns[ARCH]);
 		bad++;
 	}
 	if ((f->rule == KNOWN_CALL || f->rule == KNOWN_DEEP ||
@@ -919,9 +942,9 @@ unsigned int known__check(const struct known *k, const struct known_result *r,
 		/* A helper that is called takes more than the call; one with branches no more than
 		 * all of them. */
 		if (r->family->rule == KNOWN_HELPER && r->image[0].decoded && !known &&
-		    (known__image_calls(r) > 0) != (step > known__image_bytes(r) / 4)) {
+		    (known__image_calls(r) > 0) != (step > known__image_insns(r))) {
 			tell("a step costs %.12g by %s; its image has %g instructions and %g calls",
-			     step, name, known__image_bytes(r) / 4, known__image_calls(r));
+			     step, name, known__image_insns(r), known__image_calls(r));
 			bad++;
 		}
 	}

@@ -112,8 +112,9 @@ double known__step(const struct known_result *r, enum known_method m);
  * (known__rounding()) keeps it from being whole instructions in exact time, it is whole; else in
  * hundredths. */
 double known__result(const struct known *k, const struct known_result *r, enum known_method m);
-/* The same of the image: bytes, calls. */
+/* The same of the image: bytes, instructions, calls. */
 double known__image_bytes(const struct known_result *r);
+double known__image_insns(const struct known_result *r);
 double known__image_calls(const struct known_result *r);
 
 /* What a step has to cost here. False: no number is known. */
