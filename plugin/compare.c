@@ -319,24 +319,34 @@ static int set_floor(const struct history *h, struct history_series *s)
 	return 0;
 }
 
+static int find_changes(const struct history *h, struct history_series *s)
+{
+	size_t from;
+	int n;
+
+	n = statistics__changes(s->change, s->value, s->n, COMPARE_CHANGE_P);
+	if (n < 0)
+		return n;
+	s->n_changes = n;
+	from = n ? s->change[n - 1].at : 0;
+	s->has_newest =
+		s->file[s->n - 1] == h->n_files - 1 &&
+		statistics__last_differs(&s->newest, s->value, from, s->n, COMPARE_CHANGE_P);
+	return 0;
+}
+
 int history__run(struct history *h, struct errmsg *err)
 {
 	char text[1500];
 	size_t i;
-	int rc = 0, n;
+	int rc = 0;
 
 	for (i = 1; i < h->n_files && !rc; i++)
 		rc = compare_facts(&h->file[i - 1], &h->file[i], &h->difference, &h->n_differences);
 	for (i = 0; i < h->n_files && !rc; i++)
 		rc = add_file(h, i);
-	for (i = 0; i < h->n && !rc; i++) {
-		rc = set_floor(h, &h->v[i]);
-		n = statistics__changes(h->v[i].change, h->v[i].value, h->v[i].n, COMPARE_CHANGE_P);
-		if (n < 0)
-			rc = n;
-		else
-			h->v[i].n_changes = n;
-	}
+	for (i = 0; i < h->n && !rc; i++)
+		rc = set_floor(h, &h->v[i]) ?: find_changes(h, &h->v[i]);
 	if (rc)
 		return errmsg__fail(err, rc, "out of memory");
 	if (h->n_differences && !h->force)

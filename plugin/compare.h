@@ -69,6 +69,9 @@ struct history_series {
 	double floor;				/* the median of the files' */
 	struct statistics_change *change;
 	size_t n_changes;
+	/* The newest of all files differs from those since the last change. */
+	bool has_newest;
+	struct statistics_change newest;
 };
 
 struct history {

@@ -202,6 +202,8 @@ static struct json_object *series_object(const struct history *h, const struct h
 	}
 	for (i = 0; i < s->n_changes && !rc; i++)
 		rc = json__append(array, change_object(h, s, &s->change[i]));
+	if (!rc && s->has_newest)
+		rc = json__put(obj, "newest", change_object(h, s, &s->newest));
 	return done(obj, rc);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compare_view.h"
+#include "text.h"
 
 #define NAME_WIDTH 32
 
@@ -58,13 +59,15 @@ static void print_metric(FILE *out, const struct compare_metric *m)
 static void print_only(FILE *out, const struct bench_file *f,
 		       const struct bench_file_prog *const *v, size_t n, const char *which)
 {
+	char why[1024];
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		fprintf(out, "%s only ('%s'): %s%s%s", which, f->path, v[i]->object,
 			v[i]->object[0] ? ":" : "", v[i]->name);
 		if (v[i]->error)
-			fprintf(out, ", not measured: %s", v[i]->error);
+			fprintf(out, ", not measured: %s",
+				text__printable(v[i]->error, why, sizeof(why)));
 		fputc('\n', out);
 	}
 }
@@ -123,37 +126,49 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static void print_change(FILE *out, const struct history *h, const struct history_series *s,
+			 const struct statistics_change *c)
+{
+	double percent;
+
+	fprintf(out, "  %-*s %12.2f -> %.2f %s", NAME_WIDTH, base(h->file[s->file[c->at]].path),
+		c->before - s->floor, c->after - s->floor, s->metric->unit);
+	if (history__percent(s, c, &percent))
+		fprintf(out, " (%+.2f %%)", percent);
+	fputs(", p", out);
+	print_p(out, 0, c->p);
+	fprintf(out, "; the one before: %s", base(h->file[s->file[c->at - 1]].path));
+}
+
 void history_view__plain(const struct ctx *ctx, const struct history *h)
 {
-	size_t i, k, changes = 0;
+	size_t i, k, changes = 0, newest = 0;
 	FILE *out = ctx->out;
-	double percent;
 
 	print_lines(out, h->difference, h->n_differences);
 	for (i = 0; i < h->n; i++) {
 		const struct history_series *s = &h->v[i];
 
-		if (!s->n_changes)
+		if (!s->n_changes && !s->has_newest)
 			continue;
 		fprintf(out, "%s%s%s, %s:\n", s->prog->object, s->prog->object[0] ? ":" : "",
 			s->prog->name, s->metric->name);
 		for (k = 0; k < s->n_changes; k++) {
-			const struct statistics_change *c = &s->change[k];
-
-			fprintf(out, "  %-*s %12.2f -> %.2f %s", NAME_WIDTH,
-				base(h->file[s->file[c->at]].path), c->before - s->floor,
-				c->after - s->floor, s->metric->unit);
-			if (history__percent(s, c, &percent))
-				fprintf(out, " (%+.2f %%)", percent);
-			fputs(", p", out);
-			print_p(out, 0, c->p);
-			fprintf(out, "; the one before: %s\n",
-				base(h->file[s->file[c->at - 1]].path));
-			changes++;
+			print_change(out, h, s, &s->change[k]);
+			fputc('\n', out);
+		}
+		changes += s->n_changes;
+		newest += s->has_newest;
+		if (s->has_newest) {
+			print_change(out, h, s, &s->newest);
+			fputs("; the newest file alone: measure it again\n", out);
 		}
 	}
-	fprintf(out, "%s%zu files, %zu series (a program and a metric each), %zu change%s\n",
-		changes ? "\n" : "", h->n_files, h->n, changes, changes == 1 ? "" : "s");
+	fprintf(out, "%s%zu files, %zu series (a program and a metric each), %zu change%s",
+		changes || newest ? "\n" : "", h->n_files, h->n, changes, changes == 1 ? "" : "s");
+	if (newest)
+		fprintf(out, ", %zu in the newest file alone", newest);
+	fputc('\n', out);
 	if (h->n_files < 4)
 		fprintf(out,
 			"Too few: a change has two files before it and two after, at least.\n");

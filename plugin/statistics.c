@@ -302,3 +302,17 @@ int statistics__changes(struct statistics_change *changes, const double *v, size
 	free(is_change);
 	return k;
 }
+
+bool statistics__last_differs(struct statistics_change *c, const double *v, size_t from, size_t n,
+			      double p)
+{
+	double t;
+
+	if (n < from + STATISTICS_BEFORE_LAST + 1)
+		return false;
+	c->at = n - 1;
+	c->before = mean_of(v + from, n - 1 - from);
+	c->after = v[n - 1];
+	c->p = student(v + from, n - 1 - from, v + n - 1, 1, &t);
+	return c->p < p;
+}

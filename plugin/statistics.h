@@ -80,4 +80,15 @@ struct statistics_change {
  */
 int statistics__changes(struct statistics_change *changes, const double *v, size_t n, double p);
 
+/* So many values it takes to say of one more that it is another. */
+#define STATISTICS_BEFORE_LAST 4
+
+/*
+ * Whether the last value differs from those from @from on, which are all since the change before:
+ * Student's t test of one value against the others has a p below @p. That is less than a change:
+ * what one file has may be a mishap, and is not in it again.
+ */
+bool statistics__last_differs(struct statistics_change *c, const double *v, size_t from, size_t n,
+			      double p);
+
 #endif

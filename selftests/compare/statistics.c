@@ -378,11 +378,51 @@ static bool test_changes_false(void)
 	return false;
 }
 
+static bool test_last(void)
+{
+	static const double counts[] = {121, 121, 121, 121, 122};
+	/* R: t.test(v[1:6], v[7], var.equal = TRUE)$p.value, of v with 1010 and 1003 at the end */
+	static const double far[] = {1000, 1001, 999, 1000.5, 999.5, 1000, 1010};
+	static const double close[] = {1000, 1001, 999, 1000.5, 999.5, 1000, 1003};
+	struct statistics_change c;
+	unsigned i, k, alarms = 0, seen = 0;
+	uint64_t seed = 1;
+	double v[30];
+
+	if (!statistics__last_differs(&c, counts, 0, 5, P_CHANGE) || c.at != 4 || c.p > 0 ||
+	    !near("before", c.before, 121, 0) || !near("after", c.after, 122, 0))
+		return false;
+	/* Too few before it; the same; those of before a change do not count. */
+	if (statistics__last_differs(&c, counts, 1, 5, P_CHANGE) ||
+	    statistics__last_differs(&c, counts, 0, 4, P_CHANGE) ||
+	    statistics__last_differs(&c, counts, 5, 5, P_CHANGE))
+		return false;
+	if (!statistics__last_differs(&c, far, 0, 7, P_CHANGE) ||
+	    !near("p of 1010", c.p, 4.6379762289044e-05, 1e-9) ||
+	    statistics__last_differs(&c, close, 0, 7, P_CHANGE) ||
+	    !near("p of 1003", c.p, 0.011093407615275, 1e-9))
+		return false;
+	/* One in a thousand, whatever is before it; and 5 % at 1 % noise. */
+	for (i = 0; i < 20000; i++) {
+		unsigned n = 5 + i % 26;
+
+		for (k = 0; k < n; k++)
+			v[k] = 1000 + 10 * normal(&seed);
+		alarms += statistics__last_differs(&c, v, 0, n, P_CHANGE);
+		for (k = 0; k < 30; k++)
+			v[k] = (k < 29 ? 1000 : 1050) + 10 * normal(&seed);
+		seen += statistics__last_differs(&c, v, 0, 30, P_CHANGE);
+	}
+	ktap_note("the last one: %u of 20000 alarms are false; of 20000 true ones, %u are seen",
+		  alarms, seen);
+	return alarms >= 5 && alarms <= 40 && seen >= 15000;
+}
+
 int main(void)
 {
 	struct ktap k;
 
-	ktap_begin(&k, 11);
+	ktap_begin(&k, 12);
 	ktap_ok(&k, test_median(), "the median");
 	ktap_ok(&k, test_interval(), "the median's confidence interval");
 	ktap_ok(&k, test_exact(), "Mann-Whitney, exact");
@@ -394,5 +434,6 @@ int main(void)
 	ktap_ok(&k, test_changes_exact(), "change points of counts");
 	ktap_ok(&k, test_changes_noisy(), "change points in noise");
 	ktap_ok(&k, test_changes_false(), "no change points where there are none");
+	ktap_ok(&k, test_last(), "the last value alone");
 	return ktap_end(&k);
 }
