@@ -15,6 +15,7 @@
 #include "bench_file.h"
 #include "bench_view.h"
 #include "statistics.h"
+#include "text.h"
 
 /* Some thousand programs with some thousand measurements each. */
 #define MAX_SIZE (1LL << 30)
@@ -74,6 +75,7 @@ static int parse_text(struct bench_file *f, const char *text, size_t size, struc
 
 	if (!tok)
 		return errmsg__fail(err, -ENOMEM, "out of memory");
+	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
 	f->doc = json_tokener_parse_ex(tok, text, size);
 	e = json_tokener_get_error(tok);
 	end = json_tokener_get_parse_end(tok);
@@ -108,6 +110,17 @@ static const char *get_string(struct json_object *obj, const char *key)
 	struct json_object *value = get(obj, key, json_type_string);
 
 	return value ? json_object_get_string(value) : NULL;
+}
+
+/* A name, which is printed: without control characters. */
+static const char *get_name(struct json_object *obj, const char *key)
+{
+	const char *text = get_string(obj, key), *c;
+
+	for (c = text; c && *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return NULL;
+	return text;
 }
 
 /* A number that is there and is one: whole numbers are of another type. */
@@ -151,17 +164,26 @@ static int read_facts(struct bench_file *f, struct errmsg *err)
 		return foreign(f, "it has no 'machine'", err);
 	for (i = 0; i < BENCH_FILE_FACTS; i++) {
 		const char *text = "unknown";
+		char buf[512];
 
 		if (json_object_object_get_ex(facts[i].machine ? machine : f->doc, facts[i].key,
 					      &value) &&
 		    value)
 			text = json_object_get_string(value);
 		f->fact[i].key = facts[i].label;
-		f->fact[i].value = strdup(text);
+		f->fact[i].value = strdup(text__printable(text, buf, sizeof(buf)));
 		if (!f->fact[i].value)
 			return errmsg__fail(err, -ENOMEM, "out of memory");
 	}
 	return 0;
+}
+
+/* More than any run takes, in any unit; below it, no sum or difference is without end. */
+#define MAX_VALUE 1e18
+
+static bool is_value(double v)
+{
+	return isfinite(v) && v >= 0 && v <= MAX_VALUE;
 }
 
 /* No run takes no time: a median of 0 is a clock or a counter that did not count. */
@@ -177,8 +199,8 @@ static int read_metric(struct bench_file *f, const struct bench_file_prog *p,
 	struct json_object *array = get(obj, "measurements", json_type_array), *r;
 	size_t i;
 
-	m->name = get_string(obj, "metric");
-	m->unit = get_string(obj, "unit");
+	m->name = get_name(obj, "metric");
+	m->unit = get_name(obj, "unit");
 	if (!m->name || !m->unit || !array || !json_object_array_length(array))
 		return foreign(f, "a metric has no name, unit or measurements", err);
 	m->estimate = get_bool(obj, "estimate");
@@ -199,15 +221,17 @@ static int read_metric(struct bench_file *f, const struct bench_file_prog *p,
 					     "'%s': measurement %zu of the metric '%s' of '%s' is "
 					     "no number",
 					     f->path, i + 1, m->name, p->name);
-		if (!isfinite(m->sorted[i]) || m->sorted[i] < 0)
+		if (!is_value(m->sorted[i]))
 			return errmsg__usage(err,
 					     "'%s': measurement %zu of the metric '%s' of '%s' is "
 					     "%g",
 					     f->path, i + 1, m->name, p->name, m->sorted[i]);
 	}
-	if (!isfinite(m->floor) || !isfinite(m->low) || !isfinite(m->high))
-		return errmsg__usage(err, "'%s': the floor of '%s' of '%s' is no number", f->path,
-				     m->name, p->name);
+	if (!is_value(m->floor) || !is_value(m->low) || !is_value(m->high))
+		return errmsg__usage(err,
+				     "'%s': the floor of '%s' of '%s' is no number that it can "
+				     "be",
+				     f->path, m->name, p->name);
 	statistics__sort(m->sorted, m->n);
 	m->median = statistics__median(m->sorted, m->n);
 	if (m->median <= 0 && is_never_zero(m))
@@ -227,12 +251,13 @@ static int read_prog(struct bench_file *f, struct bench_file_prog *p, struct jso
 
 	if (!json_object_is_type(obj, json_type_object))
 		return foreign(f, "a program is no object", err);
-	p->name = get_string(obj, "name");
+	p->name = get_name(obj, "name");
 	if (!p->name)
 		return foreign(f, "a program has no name", err);
-	p->object = get_string(f->doc, "object");
+	p->object = json_object_object_get_ex(f->doc, "object", NULL) ? get_name(f->doc, "object")
+								      : "";
 	if (!p->object)
-		p->object = "";
+		return foreign(f, "the object's name is none", err);
 	for (i = 0; &f->prog[i] != p; i++)
 		p->nth += !strcmp(f->prog[i].name, p->name);
 	p->error = get_string(obj, "error");
@@ -257,6 +282,7 @@ static int read_doc(struct bench_file *f, struct errmsg *err)
 {
 	struct json_object *progs;
 	const char *text;
+	char buf[400];
 	size_t i, n;
 	int rc;
 
@@ -264,8 +290,8 @@ static int read_doc(struct bench_file *f, struct errmsg *err)
 		return foreign(f, "it is no JSON object", err);
 	text = get_string(f->doc, "error");
 	if (text)
-		return errmsg__usage(err, "'%s' holds an error instead of measurements: %.400s",
-				     f->path, text);
+		return errmsg__usage(err, "'%s' holds an error instead of measurements: %s",
+				     f->path, text__printable(text, buf, sizeof(buf)));
 	text = get_string(f->doc, "format");
 	if (!text)
 		return foreign(f, "it has no 'format'", err);
@@ -273,7 +299,7 @@ static int read_doc(struct bench_file *f, struct errmsg *err)
 		return errmsg__usage(err,
 				     "'%s' has the format '%.40s', and this bpfcost reads "
 				     "'" BENCH_FORMAT "'",
-				     f->path, text);
+				     f->path, text__printable(text, buf, sizeof(buf)));
 	rc = read_facts(f, err);
 	if (rc)
 		return rc;

@@ -219,7 +219,31 @@ ten='range(10) | 600'
 		.programs[0].metrics[0].measurements[3].value = -1|measurement 4 of the metric 'instructions' of 'fw' is -1
 		.programs[0].metrics[0].measurements[].value = 0|the median of the metric 'instructions' of 'fw' is 0: it was not counted
 	EOF
-	# jq writes no NaN and no infinity; others do.
+	# Bytes that are no UTF-8 would not be in what -j prints, either.
+	file new "$ten"
+	sed -i 's/"fw"/"f\xcaw"/' new
+	refuses "'new' is no JSON, from its byte" prog compare old new
+	# Names go to a terminal; so do facts, and errors.
+	file new "$ten" '.programs[0].name = "a\u001b[2J"'
+	refuses "a program has no name" prog compare old new
+	file new "$ten" '.programs[0].metrics[0].metric = "a\u001b[2J"'
+	refuses "a metric has no name, unit or measurements" prog compare old new
+	file new "$ten" '.object = "a\nb"'
+	refuses "the object's name is none" prog compare old new
+	file new "$ten" '.machine.cpu = "a\u001b[2J"
+		| .programs += [{name: "x", error: "b\u001b[2J"}]'
+	compares 0 true force
+	run -1 grep -q $'\e' out
+	# jq writes no NaN and no infinity; others do. No run takes as much as the largest numbers, whose
+	# sum is infinite.
+	for value in 1e308 2e18; do
+		file new "$ten" ".programs[0].metrics[0].measurements[].value = $value"
+		refuses "measurement 1 of the metric 'instructions' of 'fw' is " prog compare old new
+	done
+	for value in -1 1e308; do
+		file new "$ten" ".programs[0].metrics[0].floor = $value"
+		refuses "the floor of 'instructions' of 'fw' is no number" prog compare old new
+	done
 	file new "$ten" '.programs[0].metrics[0].measurements[0].value = "XXX"'
 	sed -i 's/"XXX"/NaN/' new
 	refuses "measurement 1 of the metric 'instructions' of 'fw' is nan" prog compare old new
@@ -346,9 +370,25 @@ historical() { # FILTER ARG...
 	history 600 603 598 601 599 602 600 597 601 600 599 602
 	historical '.series[0].changes == []'
 	grep -qx '12 files, 1 series (a program and a metric each), 0 changes' out
-	# The last one alone is no change yet.
+	# The last one alone is no change yet, but what a CI wants to know of the last commit.
 	history 600 600 600 600 601
-	historical '.series[0].changes == []'
+	historical '.series[0] | .changes == [] and (.newest | .file == "dir/5-abc.json" and
+		.previous == "dir/4-abc.json" and .before == 100 and .after == 101 and
+		.difference == 1 and .p == 0)'
+	grep -Eq '^  5-abc\.json +100\.00 -> 101\.00 instructions \(\+1\.00 %\), p +<0\.0001; the one before: 4-abc\.json; the newest file alone: measure it again$' out
+	grep -qx '5 files, 1 series (a program and a metric each), 0 changes, 1 in the newest file alone' out
+	# It is looked at beside those since the last change, of which there must be some.
+	history 600 600 600 600 650 650 650 650 651
+	historical '.series[0] | (.changes | map(.file)) == ["dir/5-abc.json"] and
+		.newest.file == "dir/9-abc.json" and .newest.before == 150'
+	history 600 600 600 600 650 650 650 651
+	historical '.series[0] | has("newest") | not'
+	history 600 603 598 601 599 602 600 597 601 600 599 603
+	historical '.series[0] | .changes == [] and (has("newest") | not)'
+	# What was not in the newest file has no newest.
+	history 600 600 600 600 601 600
+	jq '.programs[0].name = "other"' dir/6-abc.json >tmp && mv tmp dir/6-abc.json
+	historical '[.series[] | has("newest")] == [false, false]'
 	history 600 600 601
 	historical '.series[0].changes == []'
 	grep -q '^Too few: ' out
