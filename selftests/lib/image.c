@@ -307,10 +307,14 @@ static bool leaves(const struct insn *i)
 	return ENTRY_REGISTER ? i->kind == REGISTER : i->kind == JUMP && i->to < (long)i->at;
 }
 
-/* Since the call happens, no branch past it is taken. */
+/*
+ * Since the call happens, no branch past it is taken. Of the others, the last one is the program's,
+ * and taken; one before it is the JIT's own, for tail calls from subprograms (x86 since 6.12), and
+ * is not.
+ */
 static void find_tail_call(struct image *image, const struct code *c)
 {
-	size_t jump, at, steps = 0, address = 0;
+	size_t jump, at, steps = 0, address = 0, taken = 0;
 
 	for (jump = 0; jump < c->n && !leaves(&c->insn[jump]); jump++)
 		;
@@ -318,11 +322,14 @@ static void find_tail_call(struct image *image, const struct code *c)
 		return;
 	at = entry_of(c->bytes, c->insn, jump);
 	at = at ? find(c, (long)at) : c->n;
+	for (size_t i = at; i < jump; i++)
+		if (c->insn[i].kind == BRANCH && c->insn[i].to <= (long)c->insn[jump].at)
+			taken = i;
 	for (; at < c->n && at != jump && steps < c->n; steps++) {
 		const struct insn *i = &c->insn[at];
 
 		address += loads_address(c->bytes + i->at);
-		if (i->kind == JUMP || (i->kind == BRANCH && i->to <= (long)c->insn[jump].at))
+		if (i->kind == JUMP || (taken && at == taken))
 			at = find(c, i->to);
 		else
 			at++;
