@@ -331,6 +331,18 @@ static int burst_of_profiler(struct bench *b, struct probe *probe, __u64 runs, s
 	if (rc)
 		return errmsg__fail(&p->why, rc, "prog %u (%s): cannot read the counters: %s",
 				    p->prog.id, p->prog.name, strerror(-rc));
+	for (m = 0; !rc && m < w.n_metrics; m++)
+		if (w.metric[m].enabled && !w.metric[m].running)
+			rc = errmsg__fail(
+				&p->why, -ENODATA,
+				"prog %u (%s): '%s' had no counter in a measurement: there "
+				"are more metrics than counters, which take turns; name "
+				"fewer, or more runs: repeat N",
+				p->prog.id, p->prog.name, probe->metric[m].name);
+	if (rc) {
+		window__free(&w);
+		return rc;
+	}
 	burst->runs = w.measured;
 	burst->clean = w.measured == runs && w.run_cnt == runs;
 	for (m = 0; m < w.n_metrics; m++) {

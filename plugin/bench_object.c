@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 
 #include "bench.h"
+#include "caps.h"
 
 /* Of a log: the end says what is wrong. Memory that the kernel does not write to is not used. */
 #define LOG_SIZE       (8 << 20)
@@ -35,11 +36,20 @@ static void last_lines(char *log, char *buf, size_t size)
 
 static int load_error(struct bench *b, int rc, char **logs, const char *path, struct errmsg *err)
 {
+	static const cap_value_t needed[] = {CAP_BPF, CAP_PERFMON};
 	char buf[128], text[(LOG_LAST_LINES + 1) * LOG_LINE_MAX];
 	struct bpf_program *prog;
 	size_t i = 0;
 
 	errmsg__errno(rc, buf, sizeof(buf));
+	if (rc == -EPERM && !caps__missing(needed, 2, text, sizeof(text)))
+		return errmsg__fail(err, rc,
+				    "cannot load '%s': %s; no capability is missing, so that this "
+				    "host or container forbids one of its programs%s",
+				    path, buf,
+				    b->command ? "; without -- COMMAND only those are loaded that "
+						 "the kernel can run by itself"
+					       : "");
 	if (rc == -EPERM)
 		return errmsg__fail(err, rc,
 				    "cannot load '%s': %s; it needs CAP_BPF, and CAP_PERFMON or "

@@ -3,6 +3,15 @@
 
 #include "bench_view.h"
 
+/* Without what would end a line, and the @other characters, which would end a field or a name. */
+static void print_word(FILE *out, const char *word, const char *other)
+{
+	for (; *word; word++)
+		fputc((unsigned char)*word < ' ' || *word == 0x7f || strchr(other, *word) ? '_'
+											  : *word,
+		      out);
+}
+
 /* Go's names for units; another one is that of the metric. */
 static void print_unit(FILE *out, const char *metric)
 {
@@ -17,8 +26,7 @@ static void print_unit(FILE *out, const char *metric)
 		if (!strcmp(metric, names[i][0]))
 			metric = names[i][1];
 	/* No blanks in a unit, and a slash of its own would be a quotient. */
-	for (; *metric; metric++)
-		fputc(strchr(" \t/", *metric) ? '_' : *metric, out);
+	print_word(out, metric, " /");
 	fputs("/op", out);
 }
 
@@ -40,13 +48,30 @@ static double net(const struct bench_metric *m, unsigned i)
 	return m->v[i].value - (m->has_floor ? m->floor : 0);
 }
 
-static void print_line(FILE *out, const struct bench_prog *p, unsigned n_cpus, unsigned i)
+/* As go test does it: the second one of a name is NAME#01, and one CPU is not said. */
+static void print_name(FILE *out, const struct bench *b, size_t k, unsigned n_cpus)
 {
+	const char *name = b->v[k]->prog.name;
+	size_t i, nth = 0;
+
+	for (i = 0; i < k; i++)
+		nth += !strcmp(b->v[i]->prog.name, name);
+	fputs("BenchmarkBPF/", out);
+	print_word(out, name, " -/#");
+	if (nth)
+		fprintf(out, "#%02zu", nth);
+	if (n_cpus > 1)
+		fprintf(out, "-%u", n_cpus);
+}
+
+static void print_line(FILE *out, const struct bench *b, size_t at, unsigned n_cpus, unsigned i)
+{
+	const struct bench_prog *p = b->v[at];
 	const struct bench_metric *time = time_of(p);
 	size_t k;
 
-	fprintf(out, "BenchmarkBPF/%s-%u %10llu", p->prog.name, n_cpus ? n_cpus : 1,
-		(unsigned long long)(time ? time->v[i].runs : 0));
+	print_name(out, b, at, n_cpus);
+	fprintf(out, " %10llu", (unsigned long long)(time ? time->v[i].runs : 0));
 	if (time)
 		fprintf(out, " %12.2f ns/op", net(time, i));
 	for (k = 0; k < p->n_metrics; k++) {
@@ -69,8 +94,11 @@ void bench_view__go(const struct ctx *ctx, const struct bench *b, const struct m
 		!strcmp(m->arch, "x86_64")    ? "amd64"
 		: !strcmp(m->arch, "aarch64") ? "arm64"
 					      : m->arch);
-	if (b->object_name)
-		fprintf(out, "pkg: %s\n", b->object_name);
+	if (b->object_name) {
+		fputs("pkg: ", out);
+		print_word(out, b->object_name, "");
+		fputc('\n', out);
+	}
 	if (m->cpu[0])
 		fprintf(out, "cpu: %s\n", m->cpu);
 	fprintf(out, "kernel: %s\n", m->kernel);
@@ -78,7 +106,7 @@ void bench_view__go(const struct ctx *ctx, const struct bench *b, const struct m
 	for (i = 0; i < b->count; i++)
 		for (k = 0; k < b->n; k++)
 			if (!b->v[k]->why.status)
-				print_line(out, b->v[k], m->n_online, i);
+				print_line(out, b, k, m->n_online, i);
 	for (k = 0; k < b->n; k++) {
 		if (b->v[k]->why.status)
 			note(ctx, "not measured: %s", b->v[k]->why.text);

@@ -132,6 +132,44 @@ sound() { # SIZE
 	[[ ! -s $T/err ]]
 }
 
+@test "ten measurements of about 10 ms, if nothing else is said" {
+	bench pinned "$P/alu1000"
+	sound 10
+	json_is '.count == 10'
+	if is_exact; then
+		# A run by the clock, and so often as was chosen.
+		json_is '.programs[0] | .repeat * .metrics[0].gross | . > 9e6 and . < 11e6'
+	fi
+}
+
+@test "more metrics than counters: estimates, and they are marked" {
+	is_exact || skip "needs a PMU whose counters are known"
+	# 10 events for 7 counters.
+	local many=(cycles instructions r8 r11 r0 r23 r24 r3c cycles:kh instructions:kh)
+
+	bench pinned "$P/alu1000" count 4 "${many[@]}"
+	json_is '.programs[0].metrics | length == 12 and all(.[]; .estimate ==
+		(.metric != "wall_ns" and .metric != "run_time_ns"))'
+	# Near what it is, as all events that count had their turn.
+	json_is '.programs[0].metrics[] | select(.metric == "instructions")
+		| .gross / (.floor + 1000) | . > 0.9 and . < 1.1'
+	cp "$T/out" "$T/many"
+	bpfcost prog bench pinned "$P/alu1000" count 4 "${many[@]}"
+	((status == 0))
+	(($(grep -c '(estimate)$' "$T/out") == 10)) || fail "$(<"$T/out")"
+	run -1 grep -E '(wall|run_time)_ns .*estimate' "$T/out"
+	# Events of which the emulator counts none have medians of 0, and may.
+	bpfcost prog compare "$T/many" "$T/many"
+	((status == 0)) || fail "$(<"$T/err")"
+	(($(grep -c '(estimate)' "$T/out") == 10)) || fail "$(<"$T/out")"
+	# So few runs are over before all had a counter. That is no 0.
+	fails 1 "had no counter in a measurement: there are more metrics than counters" \
+		prog bench pinned "$P/alu1000" count 1 repeat 5 "${many[@]}"
+	# What fits is none.
+	bench pinned "$P/alu1000" count 1 repeat 50 cycles instructions
+	json_is 'all(.programs[0].metrics[]; .estimate | not)'
+}
+
 @test "warm-up, in turn, on one CPU" {
 	local runs turns
 

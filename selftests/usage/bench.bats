@@ -182,6 +182,26 @@ le() { # BYTES N...
 	[[ ! -e /sys/fs/bpf/bpfcost_trace ]]
 }
 
+@test "nothing is left behind by kill -9, either" {
+	local pid before
+
+	before=$("$TARGET" ids | sort)
+	"$BPFCOST" -j prog bench "$bench" count 10000 >"$T/out" 2>"$T/err" &
+	pid=$!
+	until_true "measures $pid"
+	"$TARGET" ids | sort >"$T/meanwhile"
+	[[ $(comm -13 <(echo "$before") "$T/meanwhile") == *tell_runs* ]] || fail "$(<"$T/meanwhile")"
+	kill -KILL "$pid"
+	wait "$pid" || :
+	[[ ! -s $T/out ]]
+	gone() {
+		! comm -13 <(echo "$before") <("$TARGET" ids | sort) |
+			grep -F -e first_argument -e tell_ -e bpfcost_empty
+	}
+	until_true gone
+	[[ ! -e /sys/fs/bpf/bpfcost_trace ]]
+}
+
 measures() { # PID
 	sleep 0.1
 	grep -Eqx $'Cpus_allowed_list:\t[0-9]+' "/proc/$1/status"
@@ -220,16 +240,43 @@ measures() { # PID
 	local cpus
 
 	cpus=$(getconf _NPROCESSORS_ONLN)
+	((cpus > 1)) && cpus=-$cpus || cpus=
 	bpfcost prog bench "$targets" count 3 repeat 50 format go
 	((status == 0))
 	grep -qx 'goos: linux' "$T/out"
 	grep -Eqx 'goarch: (amd64|arm64)' "$T/out"
 	grep -qx 'pkg: targets.bpf.o' "$T/out"
-	(($(grep -Ec "^BenchmarkBPF/alu1000-$cpus +[1-9][0-9]* +[0-9.-]+ ns/op( +[0-9.-]+ [^ ]+/op)+$" \
+	(($(grep -Ec "^BenchmarkBPF/alu1000$cpus +[1-9][0-9]* +[0-9.-]+ ns/op( +[0-9.-]+ [^ ]+/op)+$" \
 		"$T/out") == 3)) || fail "$(<"$T/out")"
 	(($(grep -c ^Benchmark "$T/out") == 24))
 	# Nothing else but keys and values, and lines of benchmarks.
 	run -1 grep -Ev '^(Benchmark[^ ]+ |[a-z]+: )' "$T/out"
+}
+
+# The grammar of https://go.dev/design/14313-benchmark-format, which benchstat reads: lines "key: value"
+# and lines "BenchmarkName iterations value unit [value unit]...", where iterations are a whole number,
+# a name goes on with no lower case letter, and keys begin with one and have no upper case.
+@test "format go: every line is of the format's grammar, whatever names there are" {
+	local cpus suffix number='-?[0-9]+(\.[0-9]+)?' object="$T/a b"$'\n'"BenchmarkX 1 2 ns.o"
+
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	suffix=-$cpus
+	((cpus > 1)) || suffix=
+	cp "$bench" "$object"
+	bpfcost prog bench "$object" "${quick[@]}" format go
+	((status == 0)) || fail "$(<"$T/err")"
+	grep -qx 'pkg: a b_BenchmarkX 1 2 ns.o' "$T/out"
+	run -1 grep -Evx "[a-z][^A-Z ]*: [^ ].*|Benchmark[A-Z][^ ]*$suffix +[1-9][0-9]*( +$number +[^ ]+)+" "$T/out"
+	# No unit twice in a line.
+	run -1 grep -E '( [^ ]+/op) .*\1( |$)' "$T/out"
+	# Two of a name are two benchmarks; benchstat would take them for samples of one.
+	"$TARGET" load "$TESTDIR/cli/targets.bpf.o" "$BPFFS/again" >/dev/null
+	bpfcost prog bench pinned "$BPFFS/t/alu0" pinned "$BPFFS/again/alu0" pinned "$BPFFS/t/alu1" \
+		repeat 10 count 2 format go
+	((status == 0)) || fail "$(<"$T/err")"
+	[[ $(sed -n 's/^BenchmarkBPF.\([^ ]*\) .*/\1/p' "$T/out" | tr '\n' ' ') == \
+		"alu0$suffix alu0#01$suffix alu1$suffix alu0$suffix alu0#01$suffix alu1$suffix " ]] ||
+		fail "$(<"$T/out")"
 }
 
 @test "a file, and the same file again, compare" {
@@ -291,4 +338,20 @@ measures() { # PID
 	json_is 'all(.programs[].metrics; .[0].metric == "wall_ns")'
 	grep -q '^without run_time_ns: .*it needs CAP_SYS_ADMIN' "$T/err" ||
 		json_is 'all(.programs[].metrics; .[1].metric == "run_time_ns")'
+}
+
+@test "a host that forbids a program, though nothing is missing, is told as such" {
+	local command text
+
+	for command in '' "-- true"; do
+		status=0
+		# BPF_PROG_LOAD, EPERM
+		# shellcheck disable=SC2086 # words
+		"$TARGET" forbid 5 1 "$BPFCOST" -j prog bench "$TESTDIR/cli/command.bpf.o" $command \
+			>"$T/out" 2>"$T/err" || status=$?
+		((status == 1))
+		text="no capability is missing, so that this host or container forbids one of its programs"
+		[[ -z $command ]] || text+="; without -- COMMAND only those are loaded that"
+		json_is ".error | contains(\"$text\") and (contains(\"sudo\") | not)"
+	done
 }
