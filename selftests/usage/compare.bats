@@ -234,8 +234,8 @@ ten='range(10) | 600'
 		| .programs += [{name: "x", error: "b\u001b[2J"}]'
 	compares 0 true force
 	run -1 grep -q $'\e' out
-	# jq writes no NaN and no infinity; others do. No run takes as much as the largest numbers, whose
-	# sum is infinite.
+	# jq writes no NaN and no infinity; others do. No run takes as much as the largest numbers,
+	# whose sum is infinite.
 	for value in 1e308 2e18; do
 		file new "$ten" ".programs[0].metrics[0].measurements[].value = $value"
 		refuses "measurement 1 of the metric 'instructions' of 'fw' is " prog compare old new
