@@ -56,15 +56,19 @@ static void print_metric(FILE *out, const struct compare_metric *m)
 			"", old->n, new->n);
 }
 
-static void print_only(FILE *out, const struct bench_file *f,
+/* What could not be measured may be in @other as well. */
+static void print_only(FILE *out, const struct bench_file *f, const struct bench_file *other,
 		       const struct bench_file_prog *const *v, size_t n, const char *which)
 {
 	char why[1024];
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		fprintf(out, "%s only ('%s'): %s%s%s", which, f->path, v[i]->object,
-			v[i]->object[0] ? ":" : "", v[i]->name);
+		bool both = v[i]->error &&
+			    bench_file__find(other, v[i]->object, v[i]->name, v[i]->nth);
+
+		fprintf(out, "%s%s ('%s'): %s%s%s", which, both ? "" : " only", f->path,
+			v[i]->object, v[i]->object[0] ? ":" : "", v[i]->name);
 		if (v[i]->error)
 			fprintf(out, ", not measured: %s",
 				text__printable(v[i]->error, why, sizeof(why)));
@@ -98,8 +102,8 @@ void compare_view__plain(const struct ctx *ctx, const struct compare *c)
 	}
 	if (c->n_only_old || c->n_only_new)
 		fputc('\n', out);
-	print_only(out, &c->old, c->only_old, c->n_only_old, "OLD");
-	print_only(out, &c->new, c->only_new, c->n_only_new, "NEW");
+	print_only(out, &c->old, &c->new, c->only_old, c->n_only_old, "OLD");
+	print_only(out, &c->new, &c->old, c->only_new, c->n_only_new, "NEW");
 	if (!c->has_threshold)
 		return;
 	fputc('\n', out);

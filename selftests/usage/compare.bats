@@ -126,6 +126,12 @@ ten='range(10) | 600'
 	grep -qx "OLD only ('old'): fw.bpf.o:gone" out
 	grep -qx "NEW only ('new'): fw.bpf.o:came" out
 	grep -qx "NEW only ('new'): fw.bpf.o:broken, not measured: it cannot" out
+	# What is on both sides, and could be measured on none, is on neither side only.
+	file old "$ten" '.programs += [{name: "broken", type: "xdp", error: "it cannot"}]'
+	cp old new
+	compares 0 '(.programs | map(.name)) == ["fw"] and (.only_old | map(.name)) == ["broken"]'
+	grep -qx "OLD ('old'): fw.bpf.o:broken, not measured: it cannot" out
+	grep -qx "NEW ('new'): fw.bpf.o:broken, not measured: it cannot" out
 	# Two of one name, in their order.
 	file old "$ten" '.programs += [.programs[0] | .metrics[0].measurements[].value = 700]'
 	cp old new
