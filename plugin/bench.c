@@ -953,8 +953,25 @@ static int run_commands(struct bench *b, struct errmsg *err)
 	return rc;
 }
 
+/* Of programs that could all not be measured, the one to tell of: bad input before what went wrong
+ * with a program that was loaded, and that before one that was left out. */
+static const struct bench_prog *worst(const struct bench *b)
+{
+	const struct bench_prog *loaded = NULL;
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		if (b->v[i]->why.status == EXIT_USAGE)
+			return b->v[i];
+		if (!loaded && b->v[i]->prog.fd >= 0)
+			loaded = b->v[i];
+	}
+	return loaded ? loaded : b->v[0];
+}
+
 int bench__run(struct bench *b, struct errmsg *err)
 {
+	const struct bench_prog *told;
 	size_t i, tests = 0, commands = 0, measured = 0;
 	char type[32];
 	int rc = 0;
@@ -992,9 +1009,10 @@ int bench__run(struct bench *b, struct errmsg *err)
 		return 0;
 	if (!b->n)
 		return errmsg__fail(err, -ENOENT, "there are no programs to measure");
-	if (b->v[0]->why.status == EXIT_USAGE)
-		return errmsg__usage(err, "%s", b->v[0]->why.text);
-	return errmsg__fail(err, -EIO, "%s", b->v[0]->why.text);
+	told = worst(b);
+	if (told->why.status == EXIT_USAGE)
+		return errmsg__usage(err, "%s", told->why.text);
+	return errmsg__fail(err, -EIO, "%s", told->why.text);
 }
 
 static struct bench_prog *append(struct bench *b)

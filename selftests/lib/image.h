@@ -25,10 +25,10 @@ struct image {
 	 * that branch, both included, and the calls among them. 0 without, or if there are more. */
 	unsigned int loop;
 	unsigned int loop_calls;
-	/* A program that ends with a tail call: instructions from where a tail call enters it to the
-	 * jump of its own, both included, if of the branches between them only the last one that does
-	 * not lead past the jump is taken; 0 if there is no such call. Those of them that load the map's address, which
-	 * depend on the address. */
+	/* A program that ends with a tail call: instructions from where a tail call enters it to
+	 * the jump of its own, both included, if of the branches between them only the last one is
+	 * taken that does not lead past the jump; 0 if there is no such call. Then those of them
+	 * that load the map's address, which depend on the address. */
 	unsigned int tail_call;
 	unsigned int tail_address;
 };

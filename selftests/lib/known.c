@@ -74,8 +74,8 @@ const char *const known_rule_name[] = {
 		.name = family, .object = "atomic", .step = what, .rule = KNOWN_STRAIGHT, \
 		.needs = "atomic operations that fetch (5.12)", .insns = {0, 1},          \
 	}
-/* Where it is inlined, the branch is that which finds the value, over the one instruction that makes
- * it NULL (kernel/bpf/arraymap.c). */
+/* Where it is inlined, the branch is that which finds the value, over the one instruction that
+ * makes it NULL (kernel/bpf/arraymap.c). */
 #define ARRAY(family, what)                                                                        \
 	{                                                                                          \
 		.name = family, .object = "map", .step = what, .rule = KNOWN_HELPER, .skipped = 1, \

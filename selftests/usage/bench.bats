@@ -116,6 +116,10 @@ until_true() { # COMMAND
 	head -c 5 /dev/zero >"$T/short"
 	refuses "the kernel refuses 5 bytes of data: Invalid argument (EINVAL); programs of type socket_filter need more than the 14 bytes of an Ethernet header" \
 		prog bench pinned "$BPFFS/t/alu0" data_in "$T/short"
+	# Also where another program comes first that needs a command.
+	bpfcost -j prog bench "$TESTDIR/cli/command.bpf.o" data_in "$T/short"
+	((status == 2)) || fail "exit status $status: $(<"$T/out")"
+	json_is '.error | contains("(nothing): the kernel refuses 5 bytes of data: Invalid argument")'
 	# From standard input, as with bpftool. What the program returns tells the size.
 	"$BPFCOST" -j prog bench pinned "$BPFFS/t/with_subprograms" "${quick[@]}" data_in - \
 		<"$T/packet" >"$T/out"
