@@ -347,6 +347,7 @@ static void look_at(struct image *image, const struct code *c, size_t f)
 	for (size_t i = 0; i < c->n; i++) {
 		image->calls += c->insn[i].kind == CALL;
 		image->branches += is_branch(&c->insn[i]);
+		image->thunks += c->insn[i].kind == JUMP && find(c, c->insn[i].to) == c->n;
 	}
 	image->to_return[f] = to_return(c);
 	if (f)

@@ -17,7 +17,10 @@ struct image {
 	size_t insns;	       /* of all functions */
 	unsigned int calls;    /* helpers, kfuncs, subprograms */
 	unsigned int branches; /* all others but returns, conditional or not */
-	size_t n_funcs;	       /* the program's own function, and its subprograms */
+	/* Jumps out of a function: to a return thunk of the kernel's (x86), of which no image says
+	 * how long it is. */
+	unsigned int thunks;
+	size_t n_funcs; /* the program's own function, and its subprograms */
 	/* Instructions from a function's first to its first ret, both included; 0 if there is a branch
 	 * between them. Calls are counted as the one instruction that they are. */
 	unsigned int to_return[IMAGE_MAX_FUNCS];

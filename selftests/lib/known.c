@@ -771,10 +771,10 @@ bool known__expected(const struct known_result *r, double *insns)
 		return true;
 	case KNOWN_CALL:
 		*insns = known__image_insns(r) + callee(r);
-		return decoded;
+		return decoded && !r->image[1].thunks;
 	case KNOWN_DEEP:
 		*insns = callee(r);
-		return decoded;
+		return decoded && !r->image[1].thunks;
 	case KNOWN_HELPER:
 		*insns = known__image_insns(r);
 		if (image_branches(r))
@@ -784,7 +784,7 @@ bool known__expected(const struct known_result *r, double *insns)
 		if (!decoded || !r->image[0].loop)
 			break;
 		*insns = r->image[0].loop + (r->image[0].loop_calls ? callee(r) : 0);
-		return !calls_kernel(r);
+		return !calls_kernel(r) && !(r->image[0].loop_calls && r->image[1].thunks);
 	case KNOWN_TAIL:
 		*insns = r->stage.tail_call;
 		return r->stage.tail_call > 0;
@@ -870,7 +870,7 @@ static unsigned int check_image(const struct known_result *r, void (*tell)(const
 	}
 	if ((f->rule == KNOWN_CALL || f->rule == KNOWN_DEEP ||
 	     (f->rule == KNOWN_LOOP && r->image[1].n_funcs > 1)) &&
-	    !callee(r)) {
+	    !r->image[1].thunks && !callee(r)) {
 		tell("the functions that are called are not straight");
 		bad++;
 	}

@@ -198,6 +198,8 @@ static bool test_rule(void)
 	r = right(&deep, 12, 0, 0, 0);
 	r.image[1].to_return[1] = 0;
 	ok &= fails(&r, true, "the function branches");
+	r.image[1].thunks = 1;
+	ok &= passes(&r, true, "the function returns by a thunk");
 	r = right(&helper, 6, 5, 0, 0);
 	ok &= fails(&r, true, "inlined, but dearer than its image");
 	r = right(&helper, 5, 5, 1, 0);
