@@ -208,7 +208,7 @@ static int run_error(struct bench *b, struct bench_prog *p, int rc)
 
 /* The number of runs that take as long as a measurement shall: the shortest of three tries, with
  * ten times as many until they last a tenth of it. */
-static int choose_repeat(struct bench *b, struct bench_prog *p, __u64 *repeat)
+static int choose_repeat(struct bench *b, struct bench_prog *p, __u64 last_ns, __u64 *repeat)
 {
 	__u64 runs = 1, ns, least;
 	double times;
@@ -223,11 +223,11 @@ static int choose_repeat(struct bench *b, struct bench_prog *p, __u64 *repeat)
 			if (ns < least)
 				least = ns;
 		}
-		if (least >= BENCH_MEASUREMENT_NS / CLOCK_BURSTS || runs >= BENCH_MAX_REPEAT)
+		if (least >= last_ns / CLOCK_BURSTS || runs >= BENCH_MAX_REPEAT)
 			break;
 		runs *= 10;
 	}
-	times = (double)BENCH_MEASUREMENT_NS / (least ? least : 1) * runs;
+	times = (double)last_ns / (least ? least : 1) * runs;
 	*repeat = times < 1 ? 1 : times > BENCH_MAX_REPEAT ? BENCH_MAX_REPEAT : (__u64)times;
 	return 0;
 }
@@ -473,6 +473,7 @@ static bool is_interrupted(struct bench *b, struct errmsg *err)
 static int run_probes(struct bench *b, struct probe *probes, size_t n, enum phase phase,
 		      struct errmsg *err)
 {
+	__u64 last_ns = BENCH_MEASUREMENT_NS;
 	struct burst *bursts;
 	double *scratch;
 	unsigned i;
@@ -485,6 +486,8 @@ static int run_probes(struct bench *b, struct probe *probes, size_t n, enum phas
 		rc = errmsg__fail(err, -ENOMEM, "out of memory");
 		goto cleanup;
 	}
+	if (phase == PHASE_PROFILER && b->session.opts.multiplexed)
+		last_ns = BENCH_MULTIPLEXED_NS;
 	/* This warms up as well. */
 	for (k = 0; k < n; k++) {
 		struct bench_prog *p = probes[k].p;
@@ -494,7 +497,7 @@ static int run_probes(struct bench *b, struct probe *probes, size_t n, enum phas
 			goto cleanup;
 		}
 		probes[k].repeat = b->repeat;
-		if (!b->repeat && choose_repeat(b, p, &probes[k].repeat))
+		if (!b->repeat && choose_repeat(b, p, last_ns, &probes[k].repeat))
 			continue;
 		if (measure(b, &probes[k], phase, 0, bursts, scratch))
 			continue;

@@ -23,6 +23,8 @@ struct bpf_program;
 #define BENCH_MAX_REPEAT 100000000ULL
 /* What a measurement lasts if the number of its runs is not given. */
 #define BENCH_MEASUREMENT_NS 10000000ULL
+/* The same where events take turns, which last 4 ms or a tick each: that all have some. */
+#define BENCH_MULTIPLEXED_NS 100000000ULL
 
 /* How BPF_PROG_TEST_RUN takes programs of a type (kernel, net/bpf/test_run.c and others). */
 enum bench_how {
