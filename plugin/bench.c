@@ -609,10 +609,6 @@ enum { EMPTY_OTHER, EMPTY_XDP, EMPTIES };
 
 static int open_empty(struct bench *b, struct bench_prog *p, __u32 type, struct errmsg *err)
 {
-	const struct bpf_insn empty[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	char buf[128];
 
 	memset(p, 0, sizeof(*p));
@@ -620,7 +616,7 @@ static int open_empty(struct bench *b, struct bench_prog *p, __u32 type, struct 
 	p->how = bench__how(type);
 	p->prog.type = type;
 	p->prog.name = "bpfcost_empty";
-	p->prog.fd = bpf_prog_load(type, p->prog.name, "GPL", empty, 2, NULL);
+	p->prog.fd = prog__load_empty(type, p->prog.name);
 	if (p->prog.fd < 0)
 		return errmsg__fail(err, p->prog.fd, "cannot load the empty program: %s",
 				    errmsg__errno(p->prog.fd, buf, sizeof(buf)));

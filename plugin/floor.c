@@ -327,15 +327,11 @@ int floor__statistics(struct floor *f, int fd, struct errmsg *err)
 
 int floor__measure_statistics(struct floor *f, struct errmsg *err)
 {
-	const struct bpf_insn empty[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	char buf[128];
 	int fd, rc;
 
 	memset(f, 0, sizeof(*f));
-	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_empty", "GPL", empty, 2, NULL);
+	fd = prog__load_empty(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_empty");
 	if (fd < 0)
 		return errmsg__fail(err, fd, "cannot load the empty program: %s%s",
 				    errmsg__errno(fd, buf, sizeof(buf)),

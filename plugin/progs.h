@@ -63,6 +63,14 @@ int progs__parse(struct progs *progs, int *argc, char ***argv, struct errmsg *er
 /* True if @word begins a PROG (in full: `i` is also the beginning of `instructions`). */
 bool progs__is_handle(const char *word);
 
+/*
+ * Loads a program of @type that returns 0 and does nothing else. Returns its fd, above 2, or a
+ * negative errno. Before 5.11 what BPF allocates counts as locked memory, and what a program that
+ * is gone had counts until some time later (bpf_prog_charge_memlock() in kernel/bpf/syscall.c);
+ * so where EPERM can mean that the limit is reached, it is tried for a moment longer.
+ */
+int prog__load_empty(__u32 type, const char *name);
+
 /* The fd of the program with this id; -ENOENT: there is none (any more). */
 int prog__fd_by_id(__u32 id, struct errmsg *err);
 /* Opens the program with this id. -ENOENT: there is none (any more). */

@@ -567,15 +567,11 @@ int runstats__open(struct runstats *rs, const struct prog_filter *filters, size_
 /* Ids that were given out meanwhile, even if those programs are gone. */
 static void probe_id(struct runstats *rs)
 {
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 	int fd;
 
-	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_probe", "GPL", code, 2, NULL);
+	fd = prog__load_empty(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_probe");
 	if (fd < 0)
 		return;
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.id > rs->last_id) {

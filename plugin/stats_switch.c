@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 
+#include "progs.h"
 #include "stats_switch.h"
 
 /*
@@ -336,17 +337,13 @@ static int run_count(int fd, __u64 *runs)
 
 int stats_switch__observe(bool *on, struct errmsg *err)
 {
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	char packet[64] = {}, buf[128];
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
 		    .repeat = 1);
 	__u64 before = 0, after = 0;
 	int fd, rc;
 
-	fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_observe", "GPL", code, 2, NULL);
+	fd = prog__load_empty(BPF_PROG_TYPE_SOCKET_FILTER, "bpfcost_observe");
 	if (fd < 0) {
 		rc = fd;
 		goto cleanup;
