@@ -170,7 +170,7 @@ static int probe_fentry_kernel(void)
 
 static int probe_fmod_ret(void)
 {
-	return trace_empty(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, "bpf_modify_return_test", 0);
+	return trace_empty(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, "security_file_open", 0);
 }
 
 static int probe_fsession(void)
@@ -398,9 +398,9 @@ const struct behaviour_info behaviours[] = {
 	 "trampolines around BPF programs", "attaching to an empty program", probe_fentry_bpf},
 	{BH_FREPLACE, "freplace", "5.6 (arm64: 6.0)",
 	 "programs that replace another one's function", "replacing one", probe_freplace},
-	{BH_FMOD_RET, "fmod_ret", "6.1 (arm64: 6.4)",
-	 "programs that replace a return value, without CONFIG_FUNCTION_ERROR_INJECTION",
-	 "attaching to bpf_modify_return_test", probe_fmod_ret},
+	{BH_FMOD_RET, "fmod_ret", "5.7 (arm64: 6.4)",
+	 "programs that replace the return value of a hook (CONFIG_SECURITY)",
+	 "attaching to security_file_open", probe_fmod_ret},
 	{BH_FSESSION, "fsession", "7.0",
 	 "one program at a function's entry and exit, counted at both",
 	 "BPF_TRACE_FSESSION in the kernel's BTF, and attaching", probe_fsession},
@@ -439,17 +439,19 @@ const struct behaviour_info behaviours[] = {
 	{},
 };
 
-bool behaviour__have(unsigned int needs, char *why, size_t size)
+bool behaviour__have(struct behaviour_found *found, unsigned int needs, char *why, size_t size)
 {
 	for (const struct behaviour_info *b = behaviours; b->name; b++) {
-		int rc;
+		int *rc = &found->rc[__builtin_ctz(b->bit)];
 
 		if (!(needs & b->bit))
 			continue;
-		rc = b->probe();
-		if (rc) {
+		if (!(found->probed & b->bit))
+			*rc = b->probe();
+		found->probed |= b->bit;
+		if (*rc) {
 			snprintf(why, size, "needs %s (%s, since %s); probed by %s: %s", b->name,
-				 b->what, b->since, b->probe_by, bstats_strerror(rc));
+				 b->what, b->since, b->probe_by, bstats_strerror(*rc));
 			return false;
 		}
 	}

@@ -59,8 +59,14 @@ struct behaviour_info {
 /* Ends with an entry without a name. */
 extern const struct behaviour_info behaviours[];
 
-/* Looks for all of @needs. Returns true if all are there, else false, with what is missing, since
- * when it exists, and what the probe was told, in @why. */
-bool behaviour__have(unsigned int needs, char *why, size_t size);
+/* What was found so far: a probe that attaches takes a second under emulation. Starts as zeros. */
+struct behaviour_found {
+	unsigned int probed; /* of enum behaviour */
+	int rc[32];	     /* by the number of the bit: what the probe returned */
+};
+
+/* Looks for all of @needs, each of which is probed once for @found. Returns true if all are there,
+ * else false, with what is missing, since when it exists, and what the probe was told, in @why. */
+bool behaviour__have(struct behaviour_found *found, unsigned int needs, char *why, size_t size);
 
 #endif

@@ -383,21 +383,27 @@ int bstats_lock(void)
 	return fd;
 }
 
-int bstats_btf_id(const char *name, int kind)
+/* The kernel's type information, or NULL and errno. Kept for good: to read it takes half a second
+ * under emulation, and cases are forks of the runner, which reads it for its first probe. */
+static const struct btf *kernel_btf(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id;
+	static struct btf *btf;
 
 	if (!btf)
-		return -errno;
-	id = btf__find_by_name_kind(btf, name, kind);
-	btf__free(btf);
-	return id;
+		btf = btf__load_vmlinux_btf();
+	return btf;
+}
+
+int bstats_btf_id(const char *name, int kind)
+{
+	const struct btf *btf = kernel_btf();
+
+	return btf ? btf__find_by_name_kind(btf, name, kind) : -errno;
 }
 
 int bstats_btf_enum(const char *enumerator)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf *btf = kernel_btf();
 	int rc = -ENOENT;
 
 	if (!btf)
@@ -411,13 +417,12 @@ int bstats_btf_enum(const char *enumerator)
 			if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), enumerator))
 				rc = btf_enum(t)[i].val;
 	}
-	btf__free(btf);
 	return rc;
 }
 
 int bstats_btf_member(const char *structure, const char *member)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf *btf = kernel_btf();
 	int id, rc = -ENOENT;
 
 	if (!btf)
@@ -430,6 +435,5 @@ int bstats_btf_member(const char *structure, const char *member)
 			if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member))
 				rc = i;
 	}
-	btf__free(btf);
 	return rc;
 }

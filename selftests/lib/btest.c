@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,6 +58,21 @@ void sleep_ms(unsigned int ms)
 
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
+}
+
+int stay_on_cpu(unsigned int nth)
+{
+	cpu_set_t allowed, one;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return -errno;
+	nth %= (unsigned int)CPU_COUNT(&allowed);
+	for (cpu = 0; !CPU_ISSET(cpu, &allowed) || nth--; cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one) ? -errno : cpu;
 }
 
 /* Time of a loop of known length in this process, in ns. */
@@ -490,6 +506,7 @@ struct runner {
 	int guard; /* closed with the runner: the guardian then restores the sysctl */
 	const char *program;
 	const char *known_failures;
+	struct behaviour_found found;
 	char stuck[256]; /* the case after which the switch stayed on */
 };
 
@@ -722,7 +739,7 @@ static void run_case(struct runner *r, const struct btest_case *tc)
 		report(r, tc, KTAP_SKIP, text);
 		return;
 	}
-	if (tc->needs && !behaviour__have(tc->needs, why, sizeof(why))) {
+	if (tc->needs && !behaviour__have(&r->found, tc->needs, why, sizeof(why))) {
 		report(r, tc, KTAP_SKIP, why);
 		return;
 	}
@@ -835,7 +852,7 @@ static void usage(FILE *out, const char *program)
 		program);
 }
 
-static void list(const struct btest_case *tc, bool needs)
+static void list(struct runner *r, const struct btest_case *tc, bool needs)
 {
 	char why[1024] = "";
 
@@ -844,7 +861,7 @@ static void list(const struct btest_case *tc, bool needs)
 		return;
 	}
 	printf("%-24s %s\n", tc->name,
-	       behaviour__have(tc->needs, why, sizeof(why)) ? "can run" : why);
+	       behaviour__have(&r->found, tc->needs, why, sizeof(why)) ? "can run" : why);
 }
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -896,7 +913,7 @@ int btest_main(int argc, char **argv, const struct btest_case *cases)
 			continue;
 		planned++;
 		if (want_list || want_needs)
-			list(tc, want_needs);
+			list(&r, tc, want_needs);
 	}
 	if (want_list || want_needs)
 		return 0;

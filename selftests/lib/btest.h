@@ -112,6 +112,9 @@ int put_file(const char *path, const char *text);
 const char *kernel_release(char *buf, size_t size);
 long long now_ns(void);
 void sleep_ms(unsigned int ms);
+/* Keeps this process on the @nth of the CPUs that it may use, counted round and round. Returns the
+ * CPU's number, or a negative errno. */
+int stay_on_cpu(unsigned int nth);
 /* Is an instruction a nanosecond here, as in an emulator that counts time by instructions? */
 bool time_is_exact(void);
 

@@ -140,11 +140,19 @@ static void short_info(struct btest *t)
 
 /* ---- while the numbers change ---- */
 
+struct runs {
+	int prog;
+	unsigned int cpu;
+};
+
 static void runs_forever(struct btest *t, struct peer *me, void *arg)
 {
+	const struct runs *r = arg;
+
+	need(t, stay_on_cpu(r->cpu), "staying on a CPU");
 	peer_say(t, me, 0);
 	for (;;)
-		must_run(t, *(int *)arg, 1000);
+		must_run(t, r->prog, 1000);
 }
 
 static void monotonic(struct btest *t)
@@ -155,8 +163,10 @@ static void monotonic(struct btest *t)
 	long long end;
 	int reads_done = 0;
 
-	for (int i = 0; i < 2; i++) {
-		p[i] = peer_start(t, runs_forever, &prog);
+	/* Not on the reader's CPU, if there are others: it would have to wait for its turn. */
+	need(t, stay_on_cpu(0), "staying on a CPU");
+	for (unsigned int i = 0; i < 2; i++) {
+		p[i] = peer_start(t, runs_forever, &(struct runs){.prog = prog, .cpu = i + 1});
 		peer_hear(t, &p[i]);
 	}
 	for (end = now_ns() + 300000000LL; now_ns() < end || reads_done < 100; reads_done++) {

@@ -348,15 +348,11 @@ static void do_step(struct tool *w, const struct step *st)
 static _Noreturn void play(struct storm *s, unsigned int index, int control, unsigned int from)
 {
 	struct tool w = {.s = s, .a = &s->sh->tools[index], .index = index, .control = control};
-	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	cpu_set_t set;
 	char byte = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	CPU_ZERO(&set);
-	CPU_SET(index % (unsigned int)cpus, &set);
-	/* Where CPU numbers have gaps or are forbidden, anywhere will do. */
-	(void)sched_setaffinity(0, sizeof(set), &set);
+	/* Where that is forbidden, anywhere will do. */
+	(void)stay_on_cpu(index);
 	for (unsigned int i = from; i < s->count; i++) {
 		const struct step *st = &s->steps[i];
 
