@@ -7,7 +7,7 @@
 # make ASAN=1                address and undefined behaviour sanitizers, user space only
 # make WERROR=1              warnings are errors (CI)
 # make V=1                   show the commands
-# make check | demo | bench | cost-table
+# make check | demo | bench | cost-table | coverage-table
 #                            the scripts of the same name
 # make install               DESTDIR=, PREFIX=
 # make install-selftests     the suite for the kernel's statistics, to run where there is no compiler
@@ -116,7 +116,8 @@ TEST_DATA_OUT := $(TEST_DATA:%=$(O)/%)
 MAN_SRC := $(wildcard Documentation/*.8.rst)
 MAN := $(MAN_SRC:%.rst=$(O)/%)
 
-.PHONY: all tests cost man clean install install-selftests uninstall check demo bench cost-table
+.PHONY: all tests cost man clean install install-selftests uninstall check demo bench cost-table \
+	coverage-table
 all: $(O)/bpfcost $(BPF_OBJ) tests man
 tests: $(TEST_BIN) $(TEST_BPF_OBJ) $(COST_OBJ) $(COST_TABLE) $(TEST_DATA_OUT)
 man: $(MAN)
@@ -205,7 +206,7 @@ uninstall:
 		$(MAN:$(O)/Documentation/%=$(DESTDIR)$(PREFIX)/share/man/man8/%) \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/bpfcost
 
-check demo bench cost-table:
+check demo bench cost-table coverage-table:
 	./scripts/$@
 
 clean:

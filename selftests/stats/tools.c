@@ -164,30 +164,34 @@ static void set_by_tool(struct btest *t, const char *path, int value)
 	expect_eq(t, 0, status, "wait status of 'sysctl -w %s'", text);
 }
 
-/* Waits for a program to hold a stats fd, which takes it a moment to get to. Returns false if it is
- * bpftop and ended by itself: after it holds, it wants more of the kernel than its statistics (an
- * iterator, and trampolines for it). */
+/* Did it end by itself? Only bpftop may: after it holds, it wants more of the kernel than its
+ * statistics (an iterator, and trampolines for it). */
+static bool ended(struct btest *t, pid_t pid, enum tool tool)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	if (tool != TOOL_BPFTOP)
+		btest_failed(t, "a tool that holds a stats fd", "%s ended with wait status 0x%x",
+			     tools[tool].name, (unsigned int)status);
+	return true;
+}
+
+/* Waits for a program to hold a stats fd, which takes it a moment to get to. Returns false if it
+ * ended by itself. */
 static bool wait_holder(struct btest *t, pid_t pid, enum tool tool)
 {
-	const char *name = tools[tool].name;
-	int status, held = 0;
-
 	for (int i = 0; i < 1500; i++) {
 		/* The fd is there a moment before its reference is. */
 		if (bstats_fds_of(pid) > 0 && bstats_is_on(t->observer) == 1)
-			held++;
-		/* For a second, if it is to be seen whether it stays. */
-		if (held >= (tool == TOOL_BPFTOP ? 100 : 1))
 			return true;
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			if (tool == TOOL_BPFTOP)
-				return false;
-			btest_failed(t, "a tool that holds a stats fd",
-				     "%s ended with wait status 0x%x", name, (unsigned int)status);
-		}
+		if (ended(t, pid, tool))
+			return false;
 		sleep_ms(10);
 	}
-	btest_failed(t, "a tool that holds a stats fd", "%s holds none after 15 s", name);
+	btest_failed(t, "a tool that holds a stats fd", "%s holds none after 15 s",
+		     tools[tool].name);
 }
 
 static void all_counted(struct btest *t, int runs, const char *beside)
@@ -227,8 +231,14 @@ static void holder(struct btest *t, enum tool tool, char *const argv[], bool ter
 	const char *path = must_find(t, tool, buf, sizeof(buf));
 	const char *sysctl = find(TOOL_SYSCTL, sysctl_buf, sizeof(sysctl_buf));
 	pid_t pid = start(t, path, argv, terminal);
+	bool holds = wait_holder(t, pid, tool);
 
-	if (!wait_holder(t, pid, tool))
+	/* For a second, to see whether it stays. */
+	for (int i = 0; holds && tool == TOOL_BPFTOP && i < 100; i++) {
+		sleep_ms(10);
+		holds = !ended(t, pid, tool);
+	}
+	if (!holds)
 		btest_skip(t, "needs a %s that works here: it ended by itself", tools[tool].name);
 	expect_on(t, "while %s holds a stats fd", tools[tool].name);
 	all_counted(t, 100, tools[tool].name);
@@ -292,7 +302,7 @@ static void seen_by_all(struct btest *t)
 	const char *sysctl = must_find(t, TOOL_SYSCTL, buf[0], sizeof(buf[0]));
 	const char *cost = must_find(t, TOOL_BPFCOST, buf[1], sizeof(buf[1]));
 	const char *tool = must_find(t, TOOL_BPFTOOL, buf[2], sizeof(buf[2]));
-	int prog = (int)need(t, bstats_observer(), "a program"), rounds = time_is_exact() ? 2 : 5;
+	int prog = (int)need(t, bstats_observer(), "a program"), rounds = time_is_exact() ? 2 : 3;
 	struct peer p = peer_start(t, toggles, (void *)sysctl);
 
 	peer_hear(t, &p);
@@ -332,12 +342,8 @@ static void everyone(struct btest *t)
 	pid_t held[TOOLS] = {};
 	long long stop;
 
-	for (int i = 0; i < TOOLS; i++) {
+	for (int i = 0; i < TOOLS; i++)
 		path[i] = find(i, buf[i], sizeof(buf[i]));
-		if (path[i])
-			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
-				 tools[i].name);
-	}
 	if (!path[TOOL_SYSCTL])
 		btest_skip(t, "needs sysctl (package procps)");
 	if (path[TOOL_BPFTOP])
@@ -364,9 +370,17 @@ static void everyone(struct btest *t)
 	}
 	for (int i = 0; i < peers; i++)
 		peer_kill(t, &p[i], SIGKILL);
-	for (int i = 0; i < TOOLS; i++)
+	for (int i = 0; i < TOOLS; i++) {
+		bool holds = i == TOOL_BPFTOP || i == TOOL_BPFCOST;
+
+		if (held[i] && ended(t, held[i], i))
+			held[i] = 0;
 		if (held[i])
 			end(t, held[i], SIGKILL);
+		if (holds ? held[i] > 0 : path[i] != NULL)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
+				 tools[i].name);
+	}
 	/* A sysctl program that outlived its starter may still write. */
 	sleep_ms(200);
 	must_set(t, 0);
