@@ -194,7 +194,8 @@ install: all
 # What it takes to run selftests/stats: neither a compiler nor the command.
 STATS_PROGS := $(filter $(O)/selftests/stats/%,$(TEST_BIN))
 STATS_DATA := $(filter-out %/Makefile,$(filter \
-	selftests/run selftests/skips selftests/lib/% selftests/stats/%,$(TEST_DATA)))
+	selftests/run selftests/skips selftests/.fmf/% selftests/lib/% selftests/stats/%, \
+	$(TEST_DATA)))
 SELFTESTS_DIR = $(DESTDIR)$(PREFIX)/libexec/bpfcost
 install-selftests: $(STATS_PROGS) $(STATS_DATA:%=$(O)/%)
 	install -d $(SELFTESTS_DIR)/selftests/lib $(SELFTESTS_DIR)/selftests/stats

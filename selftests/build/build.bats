@@ -113,8 +113,9 @@ build() { # DIR VARIABLE=VALUE...
 	make -C "$A" install-selftests DESTDIR="$d" PREFIX=/usr >/dev/null
 	suite=$d/usr/libexec/bpfcost/selftests
 	# Nothing else is installed, nothing of what it was made from.
-	[[ $(find "$d" -mindepth 1 -maxdepth 5 | wc -l) == 8 ]] || fail "$(find "$d" -maxdepth 5)"
+	[[ $(find "$d" -mindepth 1 -maxdepth 5 | wc -l) == 9 ]] || fail "$(find "$d" -maxdepth 5)"
 	[[ ! $(find "$d" -name '*.[cho]' -o -name Makefile -o -name '*.d') ]]
+	[[ $(<"$suite/.fmf/version") == 1 ]]
 	cp -a "$suite" "$T/moved"
 	run -0 env -i PATH=/usr/bin:/bin "$T/moved/run" --list
 	[[ $output == *'stats/stats: reference count of the switch'* ]] || fail "$output"

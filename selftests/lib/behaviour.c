@@ -170,7 +170,7 @@ static int probe_fentry_kernel(void)
 
 static int probe_fmod_ret(void)
 {
-	return trace_empty(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, "security_file_open", 0);
+	return trace_empty(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, "security_task_getsid", 0);
 }
 
 static int probe_fsession(void)
@@ -400,7 +400,7 @@ const struct behaviour_info behaviours[] = {
 	 "programs that replace another one's function", "replacing one", probe_freplace},
 	{BH_FMOD_RET, "fmod_ret", "5.7 (arm64: 6.4)",
 	 "programs that replace the return value of a hook (CONFIG_SECURITY)",
-	 "attaching to security_file_open", probe_fmod_ret},
+	 "attaching to security_task_getsid", probe_fmod_ret},
 	{BH_FSESSION, "fsession", "7.0",
 	 "one program at a function's entry and exit, counted at both",
 	 "BPF_TRACE_FSESSION in the kernel's BTF, and attaching", probe_fsession},

@@ -50,7 +50,7 @@ struct kind {
 	int ret;	       /* what the program returns */
 	int runs;	       /* that one provocation makes; 0: others may make some, too */
 	unsigned int link_flags;
-	bool stays; /* attached all the time; nobody else can run it */
+	bool stays; /* attached all the time; next to nobody else can run it */
 	/* Puts the scene up, once; attaches, and returns an fd whose close detaches, or 0 if
 	 * there is nothing to attach; makes @n runs happen. */
 	void (*setup)(struct btest *t, struct scene *s);
@@ -242,6 +242,14 @@ static void open_n(struct btest *t, struct scene *s, int n)
 	(void)s;
 	for (int i = 0; i < n; i++)
 		close((int)need(t, open("/proc/self/stat", O_RDONLY | O_CLOEXEC), "open"));
+}
+
+/* Next to nobody else asks for the session of a process. */
+static void getsid_n(struct btest *t, struct scene *s, int n)
+{
+	(void)s;
+	for (int i = 0; i < n; i++)
+		need(t, getsid(getpid()), "getsid");
 }
 
 static long long number_in(const char *path)
@@ -1229,9 +1237,10 @@ static const struct kind k_fexit = {
 static const struct kind k_fmod_ret = {
 	.type = BPF_PROG_TYPE_TRACING,
 	.attach_type = BPF_MODIFY_RETURN,
-	.func = "security_file_open", /* bpf_modify_return_test takes 6.3, or error injection */
+	.func = "security_task_getsid", /* bpf_modify_return_test: 6.3, or error injection */
 	.attach = attach_trace,
-	.provoke = open_n,
+	.stays = true,
+	.provoke = getsid_n,
 };
 static const struct kind k_fentry_s = {
 	.type = BPF_PROG_TYPE_TRACING,
@@ -1282,8 +1291,8 @@ static const struct kind k_fexit_bpf = {
 	.provoke = run_target,
 };
 static const struct kind k_lsm = {
-	.type = BPF_PROG_TYPE_LSM, .attach_type = BPF_LSM_MAC, .func = "bpf_lsm_file_open",
-	.attach = attach_trace, .provoke = open_n,
+	.type = BPF_PROG_TYPE_LSM, .attach_type = BPF_LSM_MAC, .func = "bpf_lsm_task_getsid",
+	.attach = attach_trace, .stays = true, .provoke = getsid_n,
 };
 static const struct kind k_lsm_s = {
 	.type = BPF_PROG_TYPE_LSM, .attach_type = BPF_LSM_MAC, .flags = BPF_F_SLEEPABLE,

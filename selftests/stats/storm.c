@@ -669,10 +669,15 @@ static _Noreturn void report(struct storm *s, struct step *steps, unsigned int c
 			     unsigned long long seed)
 {
 	unsigned int original = count;
-	char first[1000], text[NOTE_STEPS * STEP_TEXT];
+	char first[1600], text[NOTE_STEPS * STEP_TEXT], who[512];
 	const char *why = "";
 
-	snprintf(first, sizeof(first), "%s", s->sh->text);
+	/* All tools are gone: whoever holds now is not one of them. */
+	if (bstats_holders(0, who, sizeof(who)) > 0)
+		snprintf(first, sizeof(first), "%s; but %s came, which is none of the tools",
+			 s->sh->text, who);
+	else
+		snprintf(first, sizeof(first), "%s", s->sh->text);
 	/* Nothing after the pause at which it was seen can have been the reason; a shorter sequence
 	 * may fail in another way, which is as good. */
 	if (!sane(s))
