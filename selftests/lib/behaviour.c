@@ -331,9 +331,11 @@ static int probe_timer(void)
 	return rc < 0 ? rc : 0;
 }
 
+/* From 7.0 on, programs call it by a name without _impl, but the verifier looks for this one, which
+ * is missing where the BTF was made by an old pahole (1.24 of Debian 12). */
 static int probe_workqueue(void)
 {
-	int rc = bstats_btf_id("bpf_wq_init", BTF_KIND_FUNC);
+	int rc = bstats_btf_id("bpf_wq_set_callback_impl", BTF_KIND_FUNC);
 
 	return rc < 0 ? rc : 0;
 }
@@ -417,7 +419,7 @@ const struct behaviour_info behaviours[] = {
 	{BH_TIMER, "timers", "5.15", "callbacks of bpf_timer",
 	 "BPF_FUNC_timer_init in the kernel's BTF", probe_timer},
 	{BH_WORKQUEUE, "work queues", "6.10", "callbacks of bpf_wq",
-	 "bpf_wq_init in the kernel's BTF", probe_workqueue},
+	 "bpf_wq_set_callback_impl in the kernel's BTF", probe_workqueue},
 	{BH_TRACEPOINT, "tracepoints", "4.7", "programs on tracepoints by perf events",
 	 "sched_process_fork in tracefs", probe_tracepoint},
 	{BH_KPROBE, "kprobes", "4.17", "kprobes as perf events (CONFIG_KPROBE_EVENTS)",
