@@ -8,15 +8,7 @@
 
 #include "child.h"
 #include "ktap.h"
-
-#define CHECK(condition)                                                        \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			ktap_note("line %d: not so: %s", __LINE__, #condition); \
-			ok = false;                                             \
-			goto cleanup;                                           \
-		}                                                               \
-	} while (0)
+#include "lab.h"
 
 static char *const command[] = {"sh", "-c", "exit 7", NULL};
 

@@ -25,21 +25,12 @@
 #include "counters.h"
 #include "counters.skel.h"
 #include "ktap.h"
+#include "lab.h"
 #include "sysfs.h"
 #include "unit.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_METRICS   16
-
-/* A condition of a test; the first that does not hold ends it. */
-#define CHECK(condition)                                                        \
-	do {                                                                    \
-		if (!(condition)) {                                             \
-			ktap_note("line %d: not so: %s", __LINE__, #condition); \
-			ok = false;                                             \
-			goto cleanup;                                           \
-		}                                                               \
-	} while (0)
 
 /* Counters and what they were made of. */
 struct setup {
